@@ -10,7 +10,7 @@ ARGS ?=
 
 bin := .venv/bin
 installed := .venv/.installed
-pure := policy extender/cells extender/queue
+pure := policy extender/cells extender/room extender/queue
 # Each process of the tests starts databases of its own: more than a few do not help.
 parallel := --numprocesses auto --maxprocesses 4 --dist worksteal
 packages := bench certs cli extender kube policy service simulation state webhook

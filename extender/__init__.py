@@ -8,6 +8,7 @@ this one. One replica leads; the others follow the cluster and are ready to take
 Each folder imports only those above it in this list.
 
     cells/       the cell engine: which leaf cells a gang gets; pure
+    room/        room on nodes beside leaf cells: CPU, memory and the rest; pure
     queue/       which waiting gang is planned next, and which actions follow; pure
     cluster/     the engine with its inputs and its log: the only way to the engine
     feeds/       pods, nodes and documents as Kubernetes reports them, translated for the engine

@@ -13,6 +13,7 @@ from certs.clients import SCHEDULER
 from certs.serving_certificates import ServingCertificates
 from certs.store import CertificateStore
 from extender.feeds.node_feed import NodeSink
+from extender.feeds.room_feed import RoomSink
 from extender.inspection.access import AccessGuard
 from extender.inspection.gang_runs import GangRuns
 from extender.inspection.hived_routes import HivedRoutes
@@ -124,9 +125,11 @@ def _sources(state: ExtenderState, namespace: str) -> dict[str, FeedSource]:
         "policies": state.policies.source(namespace),
         "namespaces": FeedSource(path="/api/v1/namespaces", sink=state.namespaces),
         "nodes": FeedSource(
-            path="/api/v1/nodes", sink=NodeSink(state.cluster, state.node_choice), trim=trim_node
+            path="/api/v1/nodes", sink=NodeSink(state.cluster, state.fitting_nodes), trim=trim_node
         ),
-        "pods": FeedSource(path="/api/v1/pods", sink=state.pods, trim=trim_pod),
+        "pods": FeedSource(
+            path="/api/v1/pods", sink=RoomSink(state.room, state.pods), trim=trim_pod
+        ),
     }
 
 
@@ -238,6 +241,8 @@ def _leader_tasks(
         yield state.ledger_sync.run()
     if state.quota_queue is not None:
         yield state.quota_queue.run()
+    if state.class_raiser is not None:
+        yield state.class_raiser.run()
     if upkeep.node_recorder is not None:
         yield upkeep.node_recorder.run()
     yield preempt_unasked(

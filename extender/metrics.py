@@ -28,6 +28,7 @@ class ExtenderMetrics:
         def counter(name: str, about: str, *labels: str) -> Counter:
             return Counter(f"cellgate_extender_{name}", about, labels, registry=registry)
 
+        self._add_corrections(counter)
         self.verb_seconds = Histogram(
             "cellgate_extender_verb_seconds",
             "Time to answer kube-scheduler, by verb and outcome (answered, refused, not-ready).",
@@ -61,6 +62,9 @@ class ExtenderMetrics:
             "by",
             "cause",
         )
+        self.raised = counter(
+            "gangs_raised", "Gangs beyond quota that were raised because their quotas have room."
+        )
         self.victims = counter("victims_ended", "Pods that the extender ended as victims.")
         self.suspensions = counter(
             "workload_suspensions",
@@ -68,11 +72,21 @@ class ExtenderMetrics:
             "the field), forbidden (a missing right) or failed.",
             "outcome",
         )
+
+    def _add_corrections(self, counter: Callable[..., Counter]) -> None:
+        """Add what should be rare: each shows that something did not go as planned."""
         self.woken = counter(
             "pods_woken", "Refused pods that were touched so that kube-scheduler retries them."
         )
         self.expired = counter(
             "leases_expired", "Leases that expired before all members were bound."
+        )
+        self.refused_nodes = counter(
+            "refused_nodes",
+            "Times that kube-scheduler refused the node that was planned for a pod, by what the "
+            "node lacks: cpu, memory, ephemeral-storage, other-resource, pods, ports, taints, "
+            "node-affinity, pod-affinity, volumes or other.",
+            "lacks",
         )
         self.drift = counter(
             "drift",

@@ -14,6 +14,7 @@ from extender.feeds.charges import to_undecided_charge
 from extender.feeds.cluster_file import ClusterFile
 from extender.feeds.pod_feed import PodSink
 from extender.feeds.requests import to_bound, to_member_request
+from extender.feeds.room_feed import follow_members
 from extender.feeds.topology import TopologyFollower
 from extender.inspection.census import Census
 from extender.inspection.explainer import Explainer
@@ -24,13 +25,17 @@ from extender.outcomes.evictions import Evictions
 from extender.outcomes.outcomes import Outcomes
 from extender.outcomes.pod_events import PodEvents
 from extender.outcomes.reclaims import Reclaims
+from extender.outcomes.refused_nodes import RefusedNodes
 from extender.planning.action_executor import ActionExecutor
+from extender.planning.class_raiser import ClassRaiser
 from extender.planning.cluster_cells import ClusterCells
 from extender.planning.held_calls import HeldCalls
 from extender.planning.held_pods import HeldPods
 from extender.planning.pending_writes import PendingWrites
 from extender.planning.planning_loop import PlanningLoop
 from extender.planning.quota_queue import QuotaQueue
+from extender.room.cluster_room import ClusterRoom
+from extender.room.fitting_nodes import FittingNodes
 from extender.settings import LEADERSHIP, ExtenderSettings
 from extender.upkeep.half_bound_gangs import HalfBoundGangs
 from extender.upkeep.ledger_sync import LedgerSync
@@ -49,12 +54,11 @@ from kube.api.client import KubeClient
 from kube.api.events import EventWriter
 from kube.api.node_writer import NodeWriter
 from kube.api.pod_ender import PodEnder
-from kube.api.pod_writer import PodWaker
+from kube.api.pod_writer import PodMarker, PodWaker
 from kube.api.suspender import WorkloadSuspender
 from kube.follow.namespaces import NamespaceSink
 from kube.follow.pod_groups import PodGroupFollower
 from kube.follow.policies import PolicySink
-from kube.read.node_choice import NodeChoice
 from policy.quarantine import QuarantineRule
 from service.clock import Clock
 from state.ledger.ledger import LeaderTerm, Ledger
@@ -88,7 +92,9 @@ class ExtenderState:
         self.groups = PodGroupFollower(client, clock)
         self.groups.on_change.append(self.cluster.touch)
         self.namespaces = NamespaceSink()
-        self.node_choice = NodeChoice()
+        self.room = ClusterRoom()
+        self.fitting_nodes = FittingNodes(self.room)
+        follow_members(self.cluster.members, self.room)
         self.policies = PolicySink(self.events)
         self.file = ClusterFile(file, self.policies) if (file := settings.cluster_file) else None
         self.topology = TopologyFollower(self.cluster, self.policies)
@@ -98,13 +104,8 @@ class ExtenderState:
             namespaces=self.namespaces,
             to_bound=to_bound_now,
         )
-        self.outcomes = Outcomes(
-            cluster=self.cluster,
-            pods=self.pods,
-            events=PodEvents(self.events),
-            metrics=self.metrics,
-            clock=self.clock,
-        )
+        self.outcomes = self._build_outcomes()
+        RefusedNodes(cluster=self.cluster, pods=self.pods, metrics=self.metrics)
         self.reclaims = self._build_reclaims(client, is_on=settings.reclaims_gently)
         self.reconciler = Reconciler(
             cluster=self.cluster,
@@ -122,6 +123,16 @@ class ExtenderState:
         )
         self.ledger_sync = self._build_ledger_sync(ledger) if ledger is not None else None
         self.quota_queue = self._build_quota_queue(ledger) if ledger is not None else None
+        self.class_raiser = self._build_class_raiser(ledger, client) if ledger is not None else None
+
+    def _build_outcomes(self) -> Outcomes:
+        return Outcomes(
+            cluster=self.cluster,
+            pods=self.pods,
+            events=PodEvents(self.events),
+            metrics=self.metrics,
+            clock=self.clock,
+        )
 
     def _build_reclaims(self, client: KubeClient, *, is_on: bool) -> Reclaims:
         suspender = WorkloadSuspender(
@@ -156,6 +167,21 @@ class ExtenderState:
             policies=self.policies,
             term=self.term,
         )
+
+    def _build_class_raiser(self, ledger: Ledger, client: KubeClient) -> ClassRaiser:
+        raiser = ClassRaiser(
+            ledger=ledger,
+            pods=self.pods,
+            sizes=self.groups,
+            policies=self.policies,
+            outcomes=self.outcomes,
+            marker=PodMarker(client, check_leading=self.leading.check),
+            term=self.term,
+            clock=self.clock,
+        )
+        if self.ledger_sync is not None:
+            self.ledger_sync.on_freed.append(raiser.note_freed)
+        return raiser
 
     def term(self) -> LeaderTerm:
         """Return the leadership term under which this replica writes."""
@@ -234,10 +260,10 @@ class ExtenderVerbs:
         self.explainer = Explainer(
             cluster=state.cluster,
             pods=state.pods,
-            waiting=state.outcomes.waiting,
+            outcomes=state.outcomes,
             policies=state.policies,
             to_request=to_request,
-            ends=state.outcomes.ends,
+            raises=state.class_raiser,
             held_reason=self.planner.held_reason,
             log=state.log,
         )
@@ -311,7 +337,7 @@ def _build_planner(
     planner = PlanningLoop(
         cells=cells,
         pods=state.pods,
-        nodes=state.node_choice,
+        nodes=state.fitting_nodes,
         to_request=state.translating(to_member_request),
         held=HeldPods(awaits_group=state.groups.is_awaited, quota=state.quota_queue),
         executor=executor,

@@ -18,8 +18,10 @@ The lowest layer: every package may import it, and it imports none of ours.
     capacity        How large a gang can be at most, in the cluster and in each VC.
     classes         Priority classes, ranked: which is higher, and which are high.
     errors          All errors that Cellgate raises, and how each is handled.
+    feasibility     What can never start: larger than its VC, quota or any node.
     parser          Reads a document: `parse_document`. The registry of kinds, `MODELS`.
     placement       `Placement`: the node and leaf cells of a pod.
+    pod_resources   What a pod needs of its node beside leaf cells.
     policy          `Policy`: what all documents together mean.
     quarantine      Which nodes to quarantine, because members of several workloads fail there.
     reference       Writes docs/policy-reference.md from the models.

@@ -25,7 +25,7 @@ class Share:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChainCapacity:
-    """The cells of one leaf type; a gang lies in one chain, unless it asks to span several."""
+    """The cells of one leaf type; a gang lies in one chain."""
 
     leaf_type: LeafType
     all_cells: Share

@@ -48,6 +48,8 @@ class Policy:
     """The content of all documents as JSON; the version is its hash."""
     classes: Classes
     rules: RuleTable
+    refuses_impossible: bool = False
+    """Whether a workload that can never start is refused; otherwise its submitter is warned."""
     quotas: QuotaTable
     identity: Identity
     shapes: Shapes
@@ -67,6 +69,7 @@ def build(documents: Documents) -> Policy:
         content=content,
         classes=classes.build() if classes else NO_CLASSES,
         rules=rules.build() if rules else NO_RULES,
+        refuses_impossible=rules is not None and rules.impossible == "refuse",
         quotas=QuotaTable(group for _, document in quotas for group in document.build()),
         identity=_build_identity(documents),
         shapes=shaping.build() if shaping else Shapes(),

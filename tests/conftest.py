@@ -13,6 +13,7 @@ _PURE = (
     "tests/unit/policy",
     "tests/unit/extender/cells",
     "tests/unit/extender/queue",
+    "tests/unit/extender/room",
     "tests/unit/kube",
     "tests/property",
 )

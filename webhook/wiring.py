@@ -81,16 +81,17 @@ def build_reviews(
     trusted = (settings.extender, *settings.admins)
     binders = (settings.scheduler, *settings.binders)
     nodes = NodeGuard(view.policies, binders=(*trusted, *binders))
+    facts = NodeFacts(state.seen_nodes, policies=view.policies, monotonic=clock.monotonic)
     pods = PodReviews(
         view=view,
         client=client,
         admitter=admitter,
         recorder=DecisionRecorder(log=state.log, metrics=metrics, events=pending, clock=clock),
         check_node=nodes.check,
+        facts=facts,
         clock=clock,
         gates_all=settings.gates_all,
     )
-    facts = NodeFacts(state.seen_nodes, policies=view.policies, monotonic=clock.monotonic)
     groups = PodGroupReviews(view=view, admitter=admitter, pods=pods, client=client)
     return WebhookReviews(
         pods=pods,

@@ -1,9 +1,11 @@
 """Decisions without a place, each with its reason: wait, reject, preempt."""
 
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import asdict, replace
 
 from extender.cells.model import (
     Argument,
+    Decision,
     MemberRequest,
     Preempt,
     Reason,
@@ -14,7 +16,8 @@ from extender.cells.model import (
 )
 from extender.cells.phrases import LISTED, count_sizes
 from extender.cells.wording import explain
-from policy.submission import GangKey
+from policy.pod_resources import Shortage
+from policy.submission import GangKey, NodeName
 
 Arguments = Mapping[str, Argument | None]
 
@@ -34,6 +37,7 @@ def preempt(
     *,
     victims: Sequence[GangKey],
     seats: tuple[Seat, ...] = (),
+    nodes: tuple[NodeName, ...] = (),
     cancelled: tuple[GangKey, ...] = (),
 ) -> Preempt:
     """Build a decision that victims must end first."""
@@ -44,8 +48,19 @@ def preempt(
         reason=_reason(request.gang, ReasonCode.PREEMPTING, told),
         victims=tuple(victims),
         seats=seats,
+        nodes=nodes,
         cancelled=cancelled,
     )
+
+
+def for_lack(decision: Decision, shortage: Shortage | None) -> Decision:
+    """Explain a decision to wait by what nodes lack beside leaf cells."""
+    if shortage is None or not isinstance(decision, Wait):
+        return decision
+    request = decision.request
+    told = {**needed(request, request.gang_leaf_counts), **asdict(shortage)}
+    reason = _reason(request.gang, ReasonCode.LACKS_RESOURCES, told)
+    return replace(decision, reason=reason)
 
 
 def preempted(victim: GangKey, *, by: MemberRequest, is_foreign: bool = False) -> Reason:

@@ -234,6 +234,26 @@ class Engine:
         self._components, done = self._rebuilt(before, self._components.topology)
         return done
 
+    def raise_gang(self, key: GangKey, priority: int) -> list[GangEffect]:
+        """Raise the priority of one gang on its leaves, at the cost of that gang.
+
+        An opportunistic gang becomes guaranteed if unused cells of its VC cover its leaves; until
+        then it counts as downgraded. Nothing happens to a gang of this or a higher priority.
+        """
+        gang = self._table.gangs.get(key)
+        if gang is None or gang.request.priority >= priority:
+            return []
+        if gang.is_guaranteed:  # from one guaranteed priority to another: rare
+            return self.rerank({key: priority})
+        before = ranked(gang, {key: priority})
+        gang.request = before.request
+        if self._table.is_guaranteed(gang.request):
+            gang.downgraded_by = before.downgraded_by
+            components = self._components
+            Adopter(self._table, components.lifecycle, components.pod_observer).promote(gang)
+        self._components.settle()
+        return list(effects([before], self._table.gangs))
+
     def _rebuilt(
         self, before: Sequence[PlacedGang], topology: Topology | None
     ) -> tuple[_Components, list[GangEffect]]:

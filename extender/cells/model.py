@@ -119,6 +119,7 @@ class ReasonCode(StrEnum):
     BAD_CELLS = "bad-cells"
     FOREIGN_USE = "foreign-use"
     NODE_NOT_OFFERED = "node-not-offered"
+    LACKS_RESOURCES = "lacks-resources"
     GANG_FULL = "gang-full"
     MEMBERS_ENDING = "members-ending"
     GATHERING = "gathering"
@@ -190,6 +191,8 @@ class Preempt:
     """The gangs to end, each of them whole and each of them needed."""
     seats: tuple[Seat, ...] = ()
     """The seats to reserve; empty if they are reserved already."""
+    nodes: tuple[NodeName, ...] = ()
+    """The node of each of these seats."""
     cancelled: tuple[GangKey, ...] = ()
 
 

@@ -19,6 +19,7 @@ from extender.cells.phrases import (
     sizes_text,
 )
 from extender.cells.queue_sentences import Sentence
+from policy.pod_resources import shortage_texts
 from policy.wording import count_of, listing
 
 WORDING: Final = 2
@@ -113,6 +114,17 @@ def _room_not_offered(*, gang: str, needs: Needs, members: int, leaf_type: str =
         f"gang {gang} needs {needs_text(needs, members, leaf_type)}; there is room, but not on "
         "the nodes that kube-scheduler offers",
         "check the pod's node selector and tolerations, and the nodes' free CPU and memory",
+    )
+
+
+def _lacks_resources(
+    *, gang: str, needs: Needs, members: int, leaf_type: str = "", **facts: int | str
+) -> Sentence:
+    each, lack = shortage_texts(**facts)
+    return (
+        f"gang {gang} needs {needs_text(needs, members, leaf_type)}{each}; there are leaf cells "
+        f"for it, but {lack}",
+        "starts once pods on these nodes have ended, or with smaller requests",
     )
 
 
@@ -323,6 +335,7 @@ _SENTENCES: Final[Mapping[ReasonCode, Mapping[str, _Writer]]] = {
     ReasonCode.BAD_CELLS: {"gang": _bad_cells},
     ReasonCode.FOREIGN_USE: {"gang": _foreign_use},
     ReasonCode.NODE_NOT_OFFERED: {"node": _place_not_offered, "needs": _room_not_offered},
+    ReasonCode.LACKS_RESOURCES: {"gang": _lacks_resources},
     ReasonCode.GANG_FULL: {"gang": _gang_full},
     ReasonCode.MEMBERS_ENDING: {"gang": _members_ending},
     ReasonCode.GATHERING: {"gang": queue_sentences.gathering},

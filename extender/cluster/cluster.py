@@ -9,6 +9,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
+from extender.cells.answers import for_lack
 from extender.cells.engine import Engine
 from extender.cells.model import Decision, MemberRequest, Place, PlacedMember, Preempt, Reject, Wait
 from extender.cells.observe.reconfiguration import GangEffect
@@ -152,6 +153,15 @@ class Cluster(ClusterReader):
         self.notify_room()
         return effects
 
+    def raise_gang(self, gang: GangKey, priority: int) -> list[GangEffect]:
+        """Raise the priority of one gang; return what happens to it."""
+        self.journal.raise_gang(gang, priority)
+        effects = self._engine.raise_gang(gang, priority)
+        self.members.rerank(gang, priority)
+        self.version += 1
+        self._update_members(self.members.items_of(one.gang for one in effects))
+        return effects
+
     def _update_members(self, members: Iterable[tuple[PodUid, Member]]) -> None:
         """Note the other cells of members after a change of the topology, and the lost leases."""
         lost: dict[GangKey, None] = {}
@@ -265,7 +275,17 @@ class Cluster(ClusterReader):
         context: DecisionContext,
     ) -> Decision:
         """Plan, apply the decision, and log it."""
-        decision = self._engine.plan(request, candidate_nodes=candidate_nodes, now=context.now)
+        decision = self.plan(request, candidate_nodes=candidate_nodes, now=context.now)
+        return self.apply(decision, candidate_nodes=candidate_nodes, context=context)
+
+    def apply(
+        self, decision: Decision, *, candidate_nodes: Collection[NodeName], context: DecisionContext
+    ) -> Decision:
+        """Apply what `plan` decided, before anything else changes, and log it.
+
+        Returns the decision, with the reason that is logged.
+        """
+        decision, request = for_lack(decision, context.shortage), decision.request
         # A preemption without seats only extends what is reserved already.
         reserves = isinstance(decision, Preempt) and bool(decision.seats)
         is_applied = context.applies_preemption or not reserves

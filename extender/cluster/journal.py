@@ -1,12 +1,13 @@
 """Rows of the decision log: every input of the engine and every decision, in their order."""
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from extender.cells.model import Decision, Place, PlacedMember
 from extender.cluster import rows
 from kube.read.nodes import KubeNode
+from policy.pod_resources import Shortage
 from policy.submission import GangKey, NodeName, PodUid
 from service.clock import Clock
 from state.log.epoch_journal import EpochJournal
@@ -27,6 +28,8 @@ class DecisionContext:
     """Whether a preemption reserves cells; otherwise it is only reported."""
     pod: str = ""
     """`namespace/name`, for readers of the log."""
+    shortage: Shortage | None = None
+    """What nodes lack beside leaf cells, if only for that the gang waits."""
 
 
 class NoJournal:
@@ -88,6 +91,11 @@ class LogJournal:
         told = [[*rows.encode_gang(gang), rank] for gang, rank in sorted(priorities.items())]
         self.note(RowKind.DOCUMENT, "classes", "reranked", inputs={"priorities": told})
 
+    def raise_gang(self, gang: GangKey, priority: int) -> None:
+        """One gang has a higher priority, because its effective class was raised."""
+        inputs = {"gang": rows.encode_gang(gang), "priority": priority}
+        self.note(RowKind.DOCUMENT, "classes", "raised", inputs=inputs)
+
     def prepare(self, running: PlacedMember) -> None:
         """A member was found running at start-up; `recover` follows."""
         self._append_bound("found", running)
@@ -142,6 +150,8 @@ class LogJournal:
             "now": context.now,
             "appliesPreemption": context.applies_preemption,
         }
+        if context.shortage is not None:
+            inputs["shortage"] = asdict(context.shortage)
         details = {
             "pod": context.pod,
             "leafCount": request.leaf_count,

@@ -3,7 +3,7 @@
 The engine shows its state only as a whole.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
 from extender.cells.model import MemberRequest
@@ -28,6 +28,8 @@ class MemberIndex:
     def __init__(self) -> None:
         self._by_uid: dict[PodUid, Member] = {}
         self._by_gang: dict[GangKey, dict[PodUid, None]] = {}
+        self.on_change: list[Callable[[PodUid, Member | None], None]] = []
+        """Callbacks that run when a member has a place, another place, or none any more."""
 
     @property
     def gang_count(self) -> int:
@@ -64,6 +66,8 @@ class MemberIndex:
         if before is None or member.is_bound or not before.is_bound:
             self._by_uid[uid] = member
         self._by_gang.setdefault(gang, {})[uid] = None
+        for notify in self.on_change:
+            notify(uid, self._by_uid[uid])
 
     def rerank(self, gang: GangKey, priority: int) -> None:
         """Give a gang another priority."""
@@ -81,6 +85,8 @@ class MemberIndex:
         del siblings[uid]
         if not siblings:
             del self._by_gang[member.request.gang]
+        for notify in self.on_change:
+            notify(uid, None)
 
     def count_leases(self) -> int:
         """Count the gangs that have a place and are not bound yet."""

@@ -20,6 +20,7 @@ class ClusterReader:
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
+        self.plan = engine.plan
         self.placement = engine.placement
         self.has_place = engine.has_place
         self.is_preempting = engine.is_preempting

@@ -14,6 +14,7 @@ from extender.cells.views.listings import run_to_end
 from extender.cluster import rows
 from extender.cluster.cluster import Cluster
 from extender.cluster.journal import SERVICE, DecisionContext, NoJournal
+from policy.pod_resources import Shortage
 from policy.submission import GangKey, NodeName, PodUid
 from state.log.candidates import KnownNodes
 from state.log.epoch_journal import MissingRows, find_missing
@@ -115,6 +116,9 @@ class Replay:
             case RowKind.DOCUMENT, "reranked":
                 told = record.inputs["priorities"]
                 self._cluster.rerank({GangKey(*gang): rank for *gang, rank in told})
+            case RowKind.DOCUMENT, "raised":
+                gang = GangKey(*record.inputs["gang"])
+                self._cluster.raise_gang(gang, record.inputs["priority"])
             case RowKind.POD, _:
                 self._feed_pod(record)
             case RowKind.EXPIRY, "renewed":
@@ -163,6 +167,7 @@ class Replay:
             kind=RowKind(record.kind),
             now=inputs["now"],
             applies_preemption=inputs["appliesPreemption"],
+            shortage=Shortage(**inputs["shortage"]) if "shortage" in inputs else None,
         )
         nodes = {NodeName(name): None for name in self._known.decode(inputs["candidates"])}
         request = rows.decode_request(inputs["request"])

@@ -5,13 +5,15 @@ decides, and nothing here writes to Kubernetes. An object that is not valid neve
 other packages of the extender may import this one, except the pure ones (`cells`, `queue`). The
 sinks that both services use are in `kube.follow`.
 
-    pod_feed          managed pods by UID and gang; passes bound and ended pods on to the engine
-    node_feed         nodes; passes cells on to the engine, labels and taints to the choice of nodes
-    finished_members  members of gangs that have succeeded and will not be replaced
-    invalid_pods      pods that are not valid, and the devices that they use
-    workload_pods     pods by the workload that controls them, and since when that asks
-    requests          a pod translated into a request to the engine
-    charges           a pod translated into what the ledger charges its gang
-    topology          the cells that the Cluster document in force describes
-    cluster_file      the file of `--cluster`, followed instead of a ConfigMap
+    pod_feed           managed pods by UID and gang; passes bound and ended pods on to the engine
+    node_feed          nodes; passes cells on to the engine, the rest to the choice of nodes
+    room_feed          what all pods request, for the room on nodes beside leaf cells
+    finished_members   members of gangs that have succeeded and will not be replaced
+    invalid_pods       pods that are not valid, and the devices that they use
+    workload_pods      pods by the workload that controls them, and since when that asks
+    effective_classes  the classes of gangs that were raised
+    requests           a pod translated into a request to the engine
+    charges            a pod translated into what the ledger charges its gang
+    topology           the cells that the Cluster document in force describes
+    cluster_file       the file of `--cluster`, followed instead of a ConfigMap
 """

@@ -21,7 +21,8 @@ _UNDECIDED: Final = uuid.UUID("8f2c1c1e-6a0e-5c58-9a0b-6f0a4d6e3b57")
 
 def to_charge(pod: ManagedPod, *, classes: Classes, sizes: GangSizeSource) -> Charge | None:
     """Return what a pod's gang is to be charged; None where the pod does not say enough."""
-    if pod.submitter is None or pod.class_name is None:
+    class_name = pod.charged_class
+    if pod.submitter is None or class_name is None:
         return None
     try:
         decision = uuid.UUID(pod.decision or "")
@@ -34,11 +35,13 @@ def to_charge(pod: ManagedPod, *, classes: Classes, sizes: GangSizeSource) -> Ch
         user=pod.submitter,
         group=pod.charged_group,
         vc=pod.vc,
-        class_name=pod.class_name,
-        is_high=classes.is_high(pod.class_name),
+        class_name=class_name,
+        is_high=classes.is_high(class_name),
         leaf_type=pod.leaf_type,
         leaf_count=pod.leaf_count if pod.is_charged_alone else leaf_count,
         gang_size=1 if pod.is_charged_alone else pod.gang.size,
+        rises_to=pod.rises_to if pod.effective_class is None else None,
+        raised_from=pod.class_name if pod.effective_class is not None else None,
     )
 
 

@@ -1,74 +1,123 @@
 """Members of gangs that have succeeded: their workload does not replace them.
 
 A gang is complete without them. They are counted by workload, so that pods that an earlier
-workload left behind under the same name of a gang do not count.
+workload left behind under the same name of a gang do not count. A member counts also after its pod
+was deleted, as a drained node deletes pods that have succeeded, until it is created again or its
+controller is replaced by another one of the same name.
 """
 
 from collections.abc import Callable, Iterator
-from typing import NamedTuple
+from dataclasses import dataclass, field
+from typing import Final
 
 from kube import marks
 from kube.read.managed_pod import ManagedPod, PodPhase
 from policy.submission import GangKey, PodUid
+from service.memory import BoundedMap
+
+_MOST_DELETED: Final = 10_000
+"""Gangs that are remembered although none of their succeeded pods exists any more."""
+
+_Key = tuple[GangKey, str]
+"""A gang, and the UID of a workload."""
+_Rank = tuple[str, str]
+"""The controller's name, and what only one of its pods has: an index, or a name."""
 
 
-class _Finished(NamedTuple):
-    gang: GangKey
-    workload: str
-    rank: str
-    """What only one member of the gang has: its index, if the workload numbers its pods."""
+@dataclass(slots=True)
+class _Done:
+    """The members of a gang that have succeeded."""
+
+    pods: dict[_Rank, set[PodUid]] = field(default_factory=dict)
+    """The pods that exist, often one; none if they were deleted."""
+    controllers: dict[str, str] = field(default_factory=dict)
+    """The UIDs of the controllers, by name."""
 
 
 class FinishedMembers:
-    """The pods that have succeeded and still exist, by gang and workload."""
+    """The members that have succeeded, by gang and workload."""
 
     def __init__(self) -> None:
-        self._by_uid: dict[PodUid, _Finished] = {}
-        self._ranks: dict[tuple[GangKey, str], dict[str, set[PodUid]]] = {}
+        self._by_uid: dict[PodUid, tuple[_Key, _Rank]] = {}
+        self._done: dict[_Key, _Done] = {}
+        self._deleted: BoundedMap[_Key, None] = BoundedMap(_MOST_DELETED)
         self.on_change: list[Callable[[GangKey, str, int], None]] = []
         """Callbacks that run with a gang, the UID of a workload, and their new count."""
-
-    def __contains__(self, uid: PodUid) -> bool:
-        return uid in self._by_uid
 
     def __iter__(self) -> Iterator[PodUid]:
         return iter(self._by_uid)
 
     def count(self, pod: ManagedPod) -> int:
         """Return how many members of a pod's gang have succeeded, in the same workload."""
-        if pod.workload is None:
-            return 0
-        return len(self._ranks.get((pod.gang.key, pod.workload.uid), ()))
+        return self._count(_key(pod))
 
     def put(self, pod: ManagedPod) -> None:
         """Note a pod that has ended."""
-        if pod.phase is not PodPhase.SUCCEEDED or pod.workload is None or pod.gang.size == 1:
+        is_counted = pod.phase is PodPhase.SUCCEEDED and pod.workload and pod.gang.size != 1
+        if not is_counted or pod.uid in self._by_uid:
             return
-        rank = pod.labels.get(marks.JOB_INDEX_LABEL) or pod.uid
-        one = _Finished(pod.gang.key, pod.workload.uid, rank)
-        if self._by_uid.get(pod.uid) == one:
+        key, rank = _key(pod), _rank(pod)
+        self._drop_replaced(key, pod)
+        done = self._done.setdefault(key, _Done())
+        done.controllers[rank[0]] = _controller_uid(pod)
+        done.pods.setdefault(rank, set()).add(pod.uid)
+        self._by_uid[pod.uid] = key, rank
+        self._deleted.pop(key, None)
+        self._tell(key)
+
+    def observe(self, pod: ManagedPod) -> None:
+        """Note a pod that has not ended: its member has not succeeded."""
+        key, rank = _key(pod), _rank(pod)
+        done = self._done.get(key)
+        if done is None:
             return
-        self.remove(pod.uid)
-        self._by_uid[pod.uid] = one
-        ranks = self._ranks.setdefault((one.gang, one.workload), {})
-        ranks.setdefault(rank, set()).add(pod.uid)
-        self._tell(one)
+        before = len(done.pods)
+        self._drop_replaced(key, pod)
+        if not done.pods.get(rank, (pod.uid,)):
+            del done.pods[rank]
+        if len(done.pods) != before:
+            self._tell(key)
+
+    def _drop_replaced(self, key: _Key, pod: ManagedPod) -> None:
+        """Drop the members of an earlier controller of the same name."""
+        done, name = self._done.get(key), _rank(pod)[0]
+        uid = _controller_uid(pod)
+        if done is None or done.controllers.get(name, uid) == uid:
+            return
+        done.controllers[name] = uid
+        for rank in [rank for rank, uids in done.pods.items() if rank[0] == name and not uids]:
+            del done.pods[rank]
 
     def remove(self, uid: PodUid) -> None:
-        """Forget a pod that is gone."""
-        one = self._by_uid.pop(uid, None)
-        if one is None:
+        """A pod was deleted."""
+        if uid not in self._by_uid:
             return
-        key = (one.gang, one.workload)
-        ranks = self._ranks[key]
-        ranks[one.rank].remove(uid)
-        if not ranks[one.rank]:
-            del ranks[one.rank]
-        if not ranks:
-            del self._ranks[key]
-        self._tell(one)
+        key, rank = self._by_uid.pop(uid)
+        done = self._done[key]
+        done.pods[rank].discard(uid)
+        if any(done.pods.values()):
+            return
+        if self._deleted.is_full:
+            del self._done[next(iter(self._deleted))]
+        self._deleted[key] = None
 
-    def _tell(self, one: _Finished) -> None:
-        count = len(self._ranks.get((one.gang, one.workload), ()))
+    def _count(self, key: _Key) -> int:
+        done = self._done.get(key)
+        return len(done.pods) if done else 0
+
+    def _tell(self, key: _Key) -> None:
         for tell in self.on_change:
-            tell(one.gang, one.workload, count)
+            tell(*key, self._count(key))
+
+
+def _key(pod: ManagedPod) -> _Key:
+    return pod.gang.key, pod.workload.uid if pod.workload else ""
+
+
+def _rank(pod: ManagedPod) -> _Rank:
+    name = pod.controller.name if pod.controller else ""
+    return name, pod.labels.get(marks.JOB_INDEX_LABEL) or pod.name
+
+
+def _controller_uid(pod: ManagedPod) -> str:
+    return pod.controller.uid if pod.controller else ""

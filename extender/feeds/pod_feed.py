@@ -11,6 +11,7 @@ from dataclasses import replace
 from extender.cells.model import PlacedMember
 from extender.cells.views.listings import Stepwise
 from extender.cluster.cluster import Cluster
+from extender.feeds.effective_classes import EffectiveClasses
 from extender.feeds.finished_members import FinishedMembers
 from extender.feeds.invalid_pods import InvalidPod, read_invalid_pod
 from extender.feeds.workload_pods import WorkloadPods
@@ -57,6 +58,10 @@ class PodSink:
         """Callbacks that run after the engine was told of a pod that appeared or changed."""
         self.on_failure: list[Callable[[ManagedPod, StartFailure], None]] = []
         """Callbacks that run for each failure that a pod on a node reports, also repeatedly."""
+        self.effective = EffectiveClasses()
+        """The classes of gangs that were raised; pods of such a gang are given with its class."""
+        self.on_raise: list[Callable[[ManagedPod], None]] = []
+        """Callbacks that run when a pod is the first of its gang that states a raised class."""
         self.workloads = WorkloadPods()
         self.on_appear.append(self.workloads.see)
         self.on_end.append(self.workloads.forget)
@@ -158,7 +163,7 @@ class PodSink:
         else:
             self._observe(pod)
             for tell in self.on_change:
-                tell(pod)
+                tell(self._pods[pod.uid])
 
     def remove(self, obj: Object) -> None:
         """A pod is gone."""
@@ -172,21 +177,35 @@ class PodSink:
         return read_pod(obj, namespace_labels=self._namespaces.labels(str(namespace)))
 
     def _observe(self, pod: ManagedPod) -> None:
-        before = self._pods.get(pod.uid)
+        before, is_raised = self._pods.get(pod.uid), self.effective.note(pod)
+        pod = self.effective.apply(pod)
         self._invalid.pop(pod.uid, None)
         self._ended.pop(pod.uid, None)  # it was not valid for a while
         self._pods[pod.uid] = pod
         if before is not None and before.gang.key != pod.gang.key:
             self._leave_gang(before)
         self._of_gang.setdefault(pod.gang.key, {})[pod.uid] = None
+        self.finished.observe(pod)
         if before is not None and pod.node is None and _asks_otherwise(before, pod):
             self._cluster.touch()
         for tell in self.on_appear:
             tell(pod)
+        if is_raised:
+            self._raise_gang(pod)
         if self._is_live and pod.node is not None and (before is None or before.node != pod.node):
             self._observe_placed(pod)
         if self._is_live and _is_ending(pod):
             self._cluster.observe_ending(pod.uid)
+
+    def _raise_gang(self, pod: ManagedPod) -> None:
+        """Give the other members of a gang the class that one of them states."""
+        for other in self.of_gang(pod.gang.key):
+            self._pods[other.uid] = self.effective.apply(other)
+        for tell in self.on_raise:
+            tell(pod)
+        for other in self.of_gang(pod.gang.key):
+            for tell in self.on_change:
+                tell(other)
 
     def _observe_placed(self, pod: ManagedPod) -> None:
         """Tell the engine where a pod runs, unless `bind` told it already."""
@@ -228,6 +247,7 @@ class PodSink:
         del members[pod.uid]
         if not members:
             del self._of_gang[pod.gang.key]
+        self.effective.forget(pod, is_last=not members or pod.is_charged_alone)
         for tell in self.on_end:
             tell(pod)
 

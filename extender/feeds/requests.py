@@ -7,6 +7,7 @@ from typing import Any, Final, Protocol
 
 from extender.cells.model import OPPORTUNISTIC, ForeignPod, FreeMode, MemberRequest, PlacedMember
 from kube import marks
+from kube.read.late_members import SAME
 from kube.read.managed_pod import ManagedPod
 from kube.values.texts import parse_number
 from policy.classes import Classes
@@ -80,7 +81,7 @@ def _priority(pod: ManagedPod, classes: Classes) -> int:
     """Return the priority of the pod's class; without a Classes document, HiveD's priority."""
     if not classes.entries:
         return pod.hived.priority if pod.hived else 0
-    name = classes.resolve(pod.class_name, path="spec.priorityClassName")
+    name = classes.resolve(pod.charged_class, path="spec.priorityClassName")
     priority = classes.cell_priority(name)
     assert priority is not None, "resolved classes are listed"
     return priority
@@ -104,6 +105,11 @@ def _build(pod: ManagedPod, *, priority: int, size: int | None) -> MemberRequest
 def single_gang(pod: ManagedPod) -> GangKey:
     """Return the name under which a member is placed by itself, without its gang."""
     return replace(pod.gang.key, name=f"{pod.gang.key.name}/{pod.name}")
+
+
+def late_leaf_counts(pod: ManagedPod) -> tuple[int, ...]:
+    """Return the leaf cells of each member that is created later, as far as a pod states them."""
+    return tuple(pod.leaf_count if count == SAME else count for count in pod.gang.late)
 
 
 def member_rank(pod: ManagedPod) -> tuple[tuple[int, str], ...]:

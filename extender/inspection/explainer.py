@@ -18,8 +18,8 @@ from extender.inspection.json_views import (
     show_record,
     show_waiting,
 )
-from extender.outcomes.gang_ends import GangEnds
-from extender.outcomes.waiting_list import WaitingList
+from extender.outcomes.outcomes import Outcomes
+from extender.planning.class_raiser import ClassRaiser
 from kube.follow.policies import PolicySink
 from kube.read.managed_pod import ManagedPod
 from policy.errors import BackendError, RequestError
@@ -56,20 +56,24 @@ class Explainer:
         *,
         cluster: Cluster,
         pods: PodSink,
-        waiting: WaitingList,
+        outcomes: Outcomes,
         policies: PolicySink,
         to_request: ToRequest,
-        ends: GangEnds,
         held_reason: Callable[[GangKey], Reason | None],
+        raises: ClassRaiser | None,
         log: DecisionLog,
     ) -> None:
-        """`held_reason` explains why the bindings of a gang are held, if they are."""
+        """`held_reason` explains why the bindings of a gang are held, if they are.
+
+        `raises` knows the gangs beyond quota; None without a ledger.
+        """
         self._cluster = cluster
         self._pods = pods
-        self._waiting = waiting
+        self._waiting = outcomes.waiting
         self._policies = policies
         self._to_request = to_request
-        self._ends = ends
+        self._raises = raises
+        self._ends = outcomes.ends
         self._held_reason = held_reason
         self._log = log
 
@@ -89,7 +93,8 @@ class Explainer:
             "gangForm": pod.gang.form,
             **if_any("workload", str(pod.workload) if pod.workload else None),
             "vc": pod.vc,
-            "class": pod.class_name,
+            "class": pod.charged_class,
+            **self._standing(pod),
             "leafCells": pod.leaf_count,
             "state": state,
             "ending": pod.is_deleting,
@@ -149,6 +154,13 @@ class Explainer:
             for use in uses
             if use is not None and use.foreign is not None
         }
+
+    def _standing(self, pod: ManagedPod) -> JsonObject:
+        """Say that a gang was raised above its pods' class, or what it waits for to be raised."""
+        if pod.effective_class is not None:
+            return {"podClass": pod.class_name}
+        why = self._raises.explain(pod) if self._raises is not None else None
+        return {} if why is None else {"overQuota": why}
 
     def _explain_invalid(self, namespace: str, name: str) -> JsonObject | None:
         """Say what is wrong with a pod that asks for leaf cells and is not valid."""

@@ -10,5 +10,6 @@ gang_ends     Gangs that were ended: reported to their workload, the log and exp
 outcomes      Reports every decision to Events, metrics and the waiting list.
 pod_events    Events on pods (Waiting, Placed, Downgraded, Preempted) and on workloads.
 reclaims      Gentle ends: the workload of victims is suspended, and resumed once they are gone.
+refused_nodes  Counts how often kube-scheduler refuses the node that is planned for a pod.
 waiting_list  Gangs and pods that wait: for which reason, and since when.
 """

@@ -21,6 +21,7 @@ from kube.api.pod_ender import Ended
 from kube.read.managed_pod import ManagedPod
 from policy.submission import GangKey, NodeName
 from service.clock import Clock
+from state.ledger.ledger import Charge
 from state.log.records import RowKind
 
 logger = logging.getLogger(__name__)
@@ -153,6 +154,25 @@ class Outcomes:
         )
         if self.waiting.put_pod(entry):
             self._events.waiting(entry.pod, entry.reason)
+
+    # -- gangs beyond quota
+
+    def gang_raised(self, pod: ManagedPod, charge: Charge, *, why: str) -> None:
+        """A gang is charged in a higher class; `pod` is the member that carries the Event."""
+        self._metrics.raised.inc()
+        self._events.raised(pod, why=why)
+        details = {
+            "decisionId": str(charge.decision),
+            "user": charge.user,
+            "group": charge.group,
+            "vc": charge.vc,
+            "class": charge.class_name,
+            "raisedFrom": charge.raised_from,
+            "leafCount": charge.leaf_count,
+        }
+        subject = str(pod.gang.key)
+        self._cluster.journal.note(RowKind.ADMISSION, subject, "raised", why, details=details)
+        logger.info("gang raised", extra={"gang": subject, "why": why})
 
     # -- pods that end for the sake of other gangs
 

@@ -38,6 +38,10 @@ class PodEvents:
             )
             self._write(pod, "Downgraded", message)
 
+    def raised(self, pod: ManagedPod, *, why: str) -> None:
+        """Say that a gang has a higher class from now on, and which limits have room for it."""
+        self._write(pod, "ClassRaised", why)
+
     def preempted(self, pod: ManagedPod, *, why: str) -> None:
         """Say why a pod is ended; the same Event is written once, whichever leader writes it."""
         self._write(pod, "Preempted", why, is_warning=True, is_unique=True)

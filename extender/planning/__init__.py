@@ -5,10 +5,12 @@ Kubernetes. Which gang is next and where it goes is decided in `queue` and `cell
 Imported by the wiring and by `verbs`, which answer planned pods from their lease.
 
 action_executor  Executes what the planner asks for: pods are released, nominated and ended.
+class_raiser     Gangs that quotas lowered; they are raised when the quotas have room.
 cluster_cells    The engine as the planner uses it.
 held_calls       Bind calls of kube-scheduler that are held, and pods that are being bound.
 held_pods        Pods that are not planned yet: they wait for quota, a PodGroup, a class, a gate.
 pending_writes   Pods that are being written to at this moment.
 planning_loop    The loop: pods and nodes go in, patches and deletions come out.
 quota_queue      Gangs that wait for quota; they are planned once they are charged.
+raise_rules      Whether the policy allows a raise, within which limits, and its sentences.
 """

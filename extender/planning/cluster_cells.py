@@ -2,12 +2,13 @@
 
 from collections.abc import Collection
 
-from extender.cells.model import Decision, MemberRequest
+from extender.cells.model import Decision
 from extender.cluster.cluster import Cluster
 from extender.cluster.journal import DecisionContext
 from extender.feeds.pod_feed import PodSink
 from extender.outcomes.outcomes import EndedBy, Outcomes
 from extender.planning.held_calls import HeldCalls
+from policy.pod_resources import Shortage
 from policy.submission import NodeName, PodUid
 from state.log.records import RowKind
 
@@ -27,6 +28,7 @@ class ClusterCells:
         self._pods = pods
         self._outcomes = outcomes
         self.calls = calls
+        self.plan = cluster.plan
         self.forget_member = cluster.forget_member
         self.renew = cluster.renew
         self.placement = cluster.placement
@@ -36,19 +38,25 @@ class ClusterCells:
         self.members_of = cluster.members.of_gang
         self.is_foreign = cluster.members.is_foreign
 
-    def decide(
-        self, request: MemberRequest, *, candidate_nodes: Collection[NodeName], now: float
+    def apply(
+        self,
+        decision: Decision,
+        *,
+        candidate_nodes: Collection[NodeName],
+        now: float,
+        shortage: Shortage | None = None,
     ) -> Decision:
-        """Decide about a member, apply the decision and record it."""
-        pod = self._pods.get(request.member)
+        """Apply a decision about a member, and record it."""
+        pod = self._pods.get(decision.request.member)
         may_preempt = pod is None or pod.may_preempt
         context = DecisionContext(
             kind=RowKind.PLACEMENT,
             now=now,
             applies_preemption=may_preempt,
             pod=pod.display_name if pod else "",
+            shortage=shortage,
         )
-        decision = self.cluster.decide(request, candidate_nodes=candidate_nodes, context=context)
+        decision = self.cluster.apply(decision, candidate_nodes=candidate_nodes, context=context)
         self._outcomes.decided(decision, ended_by=EndedBy.CELLGATE if may_preempt else None)
         return decision
 

@@ -12,7 +12,13 @@ from typing import Final, NoReturn, TypeVar
 
 from extender.cells.model import Reason, ReasonCode
 from extender.feeds.pod_feed import PodSink
-from extender.feeds.requests import ToRequest, member_rank, to_placement, to_single_request
+from extender.feeds.requests import (
+    ToRequest,
+    late_leaf_counts,
+    member_rank,
+    to_placement,
+    to_single_request,
+)
 from extender.outcomes.outcomes import Outcomes
 from extender.planning.action_executor import ActionExecutor
 from extender.planning.cluster_cells import ClusterCells
@@ -20,8 +26,8 @@ from extender.planning.held_pods import HOLDING, HeldPods, gang_of, unknown_clas
 from extender.queue.gang_planner import GangPlanner
 from extender.queue.held_bindings import GivenUp, Verdict
 from extender.queue.model import Action, QueuedPod, StepResult
+from extender.room.fitting_nodes import FittingNodes, Need
 from kube.read.managed_pod import ManagedPod
-from kube.read.node_choice import NodeChoice
 from policy.errors import BackendError, RequestError
 from policy.submission import GangKey, NodeName, PodUid
 from service.clock import Clock
@@ -42,7 +48,7 @@ class PlanningLoop:
         *,
         cells: ClusterCells,
         pods: PodSink,
-        nodes: NodeChoice,
+        nodes: FittingNodes,
         to_request: ToRequest,
         held: HeldPods,
         executor: ActionExecutor,
@@ -50,6 +56,7 @@ class PlanningLoop:
         clock: Clock,
     ) -> None:
         self._pods = pods
+        self._room = nodes.room
         self._to_request = to_request
         self._held = held
         self._executor = executor
@@ -58,6 +65,7 @@ class PlanningLoop:
         self._calls = cells.calls
         self._gangs = GangPlanner(cells, nodes, cells.calls)
         self._news = asyncio.Event()
+        nodes.room.on_growth.append(self._news.set)
         pods.on_change.append(self._observe)
         pods.on_end.append(self._forget)
         pods.finished.on_change.append(self._observe_finished)
@@ -152,10 +160,11 @@ class PlanningLoop:
             nominated=pod.nominated_node,
             is_refused=pod.is_refused,
             placement=to_placement(pod),
-            node_wish=pod.node_wish,
+            node_wish=Need(pod.node_wish, self._room.pod(pod.uid).resources),
             may_preempt=pod.may_preempt,
             workload=pod.workload.uid if pod.workload else "",
             rank=member_rank(pod),
+            late=late_leaf_counts(pod),
             # A PodGroup gives the least number of members; there may be more.
             alone=to_single_request(request, pod) if pod.gang.size is None else None,
             first_asked=self._pods.workloads.first_asked(pod),

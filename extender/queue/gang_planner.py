@@ -180,6 +180,7 @@ class GangPlanner:
     def step(self, *, now: float) -> StepResult:
         """Update the gangs that have changed, and plan the first gangs that wait."""
         step = StepResult()
+        self._waiting.wake_needing(self._nodes.take_grown())
         self._handle_due(now)
         self._settle_changed(step, now=now)
         self._plan_first(step, now=now)
@@ -301,7 +302,8 @@ class GangPlanner:
                 self.see(replace(pod, request=pod.alone, gang_size=1, alone=None))
 
     def _note_unfinished(self, gang: QueuedGang) -> None:
-        runs_in_part = gang.has_begun and any(pod.node is None for pod in gang.pods.values())
+        has_unbound = any(pod.node is None for pod in gang.pods.values())
+        runs_in_part = gang.has_begun and (has_unbound or gang.awaits_members)
         if runs_in_part or gang.victims:
             self._unfinished[gang.key] = None
         else:

@@ -1,6 +1,6 @@
 """Decisions about the members of a gang that have no place, one after the other."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from math import inf
 
@@ -8,6 +8,7 @@ from extender.cells.model import Decision, MemberRequest, Place, Preempt, Reject
 from extender.queue.model import QueuedPod
 from extender.queue.ports import Cells, Nodes
 from extender.queue.queued_gang import QueuedGang
+from extender.queue.room_search import Choice, RoomSearch
 from extender.queue.waiting_gangs import GangShape, shape_of
 from policy.submission import NodeName
 
@@ -23,7 +24,8 @@ def shape_now(gang: QueuedGang, cells: Cells) -> GangShape:
     return shape_of(
         gang.first.request,
         [pod.request.leaf_count for pod in unplaced(gang, cells)],
-        nodes=(gang.node_wishes(), tuple(sorted(gang.refused_nodes))),
+        needs=gang.node_wishes(),
+        nodes=tuple(sorted(gang.refused_nodes)),
         own=gang.key if is_unique else None,
         may_preempt=gang.first.may_preempt,
     )
@@ -34,9 +36,8 @@ def decide_unplaced(gang: QueuedGang, cells: Cells, nodes: Nodes, *, now: float)
     members = unplaced(gang, cells)
     counts = _leaf_counts(gang, members, cells)
     requests = [_request(pod, counts) for pod in members]
-    wishes = () if gang.first.request.ignores_candidates else gang.node_wishes()
-    candidates = nodes.fitting(wishes, without=gang.refused_nodes)
-    return _decide_all(cells, requests, candidates, is_whole=gang.starts_whole, now=now)
+    search = RoomSearch(gang, members, cells=cells, nodes=nodes, now=now)
+    return _decide_all(cells, requests, search, is_whole=gang.starts_whole, now=now)
 
 
 def _request(pod: QueuedPod, counts: tuple[int, ...]) -> MemberRequest:
@@ -59,7 +60,7 @@ def _leaf_counts(gang: QueuedGang, members: Sequence[QueuedPod], cells: Cells) -
 def _decide_all(
     cells: Cells,
     requests: Sequence[MemberRequest],
-    candidates: Collection[NodeName],
+    search: RoomSearch,
     *,
     is_whole: bool,
     now: float,
@@ -71,10 +72,17 @@ def _decide_all(
     """
     decisions: list[Decision] = []
     too_large = inf
+    held: dict[NodeName, None] | None = None
     for request in requests:
         if request.leaf_count >= too_large:
             continue
-        decision = cells.decide(request, candidate_nodes=candidates, now=now)
+        choice = search.choose(request) if held is None else _held(cells, request, held, now=now)
+        decision = cells.apply(
+            choice.decision,
+            candidate_nodes=choice.candidates,
+            now=now,
+            shortage=choice.shortage,
+        )
         decisions.append(decision)
         if isinstance(decision, Wait) and not is_whole:
             too_large = request.leaf_count
@@ -82,8 +90,16 @@ def _decide_all(
             break
         elif decision.others:
             places = (decision.placement, *decision.others)
-            candidates = dict.fromkeys(place.node for place in places)
+            held = dict.fromkeys(place.node for place in places)
     return decisions
+
+
+def _held(
+    cells: Cells, request: MemberRequest, nodes: dict[NodeName, None], *, now: float
+) -> Choice:
+    """Give a member one of the places that the first decision holds for its gang."""
+    decision = cells.plan(request, candidate_nodes=nodes, now=now)
+    return Choice(decision=decision, candidates=nodes)
 
 
 def is_too_few(gang: QueuedGang, cells: Cells) -> bool:

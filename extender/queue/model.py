@@ -35,6 +35,8 @@ class QueuedPod:
     """The UID of its topmost controller."""
     rank: PodRank = ()
     """Its place among the members: of a gang that starts in part, the lowest ranks start."""
+    late: tuple[int, ...] = ()
+    """The leaf cells of each member that is created only after others are Ready."""
     alone: MemberRequest | None = None
     """The request of the pod alone, where a gang may have more members than it needs."""
     first_asked: float | None = None

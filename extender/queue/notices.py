@@ -60,5 +60,5 @@ class Notices:
 
 
 def _incomplete(gang: QueuedGang) -> Reason:
-    told = {"members": len(gang.pods), "needed": gang.least, "size": gang.left}
+    told = {"members": len(gang.pods), "needed": gang.least, "size": gang.created_first}
     return explain(ReasonCode.GATHERING, gang=str(gang.key), **told)

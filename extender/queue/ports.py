@@ -1,20 +1,34 @@
 """The interfaces that the planner needs from other packages."""
 
-from collections.abc import Collection, Hashable, Sequence
+from collections.abc import Collection, Hashable, Iterable, Sequence
 from typing import Protocol
 
 from extender.cells.model import Decision, MemberRequest
 from policy.placement import Placement
+from policy.pod_resources import Shortage
 from policy.submission import GangKey, NodeName, PodUid
 
 
 class Cells(Protocol):
     """The cells of the cluster."""
 
-    def decide(
+    def plan(
         self, request: MemberRequest, *, candidate_nodes: Collection[NodeName], now: float
     ) -> Decision:
-        """Decide about a member, and apply the decision."""
+        """Decide about a member; nothing changes."""
+
+    def apply(
+        self,
+        decision: Decision,
+        *,
+        candidate_nodes: Collection[NodeName],
+        now: float,
+        shortage: Shortage | None = None,
+    ) -> Decision:
+        """Apply what `plan` decided last; return it with its final reason.
+
+        `shortage` is what nodes lack beside leaf cells, if only for that the gang waits.
+        """
 
     def forget_member(self, member: PodUid) -> None:
         """Withdraw a member's place."""
@@ -45,12 +59,45 @@ class Cells(Protocol):
 
 
 class Nodes(Protocol):
-    """The nodes that pods may use, apart from leaf cells."""
+    """The nodes that members may use, apart from leaf cells.
+
+    A need is what a member asks of its node: a selector, tolerations, CPU, memory and so on.
+    """
 
     def fitting(
-        self, wishes: Sequence[Hashable], *, without: Collection[NodeName]
+        self, needs: Sequence[Hashable], *, without: Collection[NodeName]
     ) -> Collection[NodeName]:
-        """Return the nodes that fit all these wishes."""
+        """Return the nodes that have room for a member with any of these needs."""
+
+    def freeable(
+        self, needs: Sequence[Hashable], *, without: Collection[NodeName]
+    ) -> Collection[NodeName]:
+        """Return the nodes that would have room if all pods that may be ended had ended."""
+
+    def suiting(
+        self, needs: Sequence[Hashable], *, without: Collection[NodeName]
+    ) -> Collection[NodeName]:
+        """Return the nodes that would do, whatever room they have."""
+
+    def closed_to(self, members: Iterable[PodUid]) -> Collection[NodeName]:
+        """Return the nodes with pods that keep one of these members off."""
+
+    def crowded(
+        self,
+        seats: Iterable[tuple[PodUid, NodeName]],
+        *,
+        needs: Sequence[Hashable],
+        ending: Collection[PodUid],
+    ) -> Collection[NodeName]:
+        """Return the nodes that lack room for all members that are to be there together."""
+
+    def shortage(
+        self, needs: Sequence[Hashable], *, without: Collection[NodeName]
+    ) -> Shortage | None:
+        """Return what most nodes lack, if any node lacks anything."""
+
+    def take_grown(self) -> Collection[Hashable]:
+        """Return the needs for which nodes have more room than when this was last asked."""
 
 
 class BindCalls(Protocol):

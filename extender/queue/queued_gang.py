@@ -41,12 +41,15 @@ class QueuedGang:
     """The member that carried the last notice."""
     finished: Mapping[str, int] = field(default_factory=dict)
     """Members that have succeeded, by the UID of their workload."""
+    late: tuple[int, ...] = ()
+    """The leaf cells of each member that is created only after others are Ready."""
     _in_order: list[QueuedPod] | None = None
     """Its pods, sorted; None after a change."""
 
     def put(self, pod: QueuedPod) -> None:
         """Note a pod that appeared or changed."""
         self.pods[pod.uid] = pod
+        self.late = max(self.late, pod.late, key=len)
         self._in_order = None
 
     def remove(self, uid: PodUid) -> None:
@@ -95,7 +98,17 @@ class QueuedGang:
     def least(self) -> int:
         """The number of members that must exist before the gang is planned."""
         gang_min = self.first.request.gang_min
-        return self.left if gang_min is None else min(gang_min, self.left)
+        return self.created_first if gang_min is None else min(gang_min, self.created_first)
+
+    @property
+    def created_first(self) -> int:
+        """The number of members that are created before any is Ready; all if those are done."""
+        return self.left - len(self.late) if self.left > len(self.late) else self.left
+
+    @property
+    def awaits_members(self) -> bool:
+        """Whether members will be created later, for which leaf cells are leased."""
+        return bool(self.pods and self.late) and len(self.pods) < self.left
 
     @property
     def left(self) -> int:
@@ -130,8 +143,10 @@ class QueuedGang:
         if len(set(listed)) > 1:
             return listed
         existing = [pod.request.leaf_count for pod in self.members()]
-        missing = [self.first.request.leaf_count] * (self.left - len(existing))
-        return tuple(sorted([*existing, *missing], reverse=True))
+        count = max(0, self.left - len(existing))
+        late = self.late[:count]
+        missing = [self.first.request.leaf_count] * (count - len(late))
+        return tuple(sorted(filter(None, [*existing, *missing, *late]), reverse=True))
 
     def disagreement(self) -> Reject | None:
         """Reject the gang if a member has other values for it than the first member."""

@@ -31,8 +31,10 @@ class GangShape:
     """Without names and sizes."""
     sizes: tuple[int, ...]
     """Leaf cells of each member that has no place yet, largest first."""
+    needs: tuple[Hashable, ...]
+    """What its members ask of their nodes."""
     nodes: Hashable
-    """Identifies the nodes that it may use."""
+    """Identifies the nodes that it may not use."""
     may_preempt: bool = True
     own: GangKey | None = None
     """The gang itself, if no other gang has its shape: for example, some members run."""
@@ -40,7 +42,7 @@ class GangShape:
     @property
     def kind(self) -> _Kind:
         """Everything except the sizes: shapes of one kind can be compared."""
-        return self.request, self.nodes, self.may_preempt, self.own
+        return self.request, (self.needs, self.nodes), self.may_preempt, self.own
 
 
 def shape_of(
@@ -49,13 +51,14 @@ def shape_of(
     *,
     nodes: Hashable,
     own: GangKey | None,
+    needs: tuple[Hashable, ...] = (),
     may_preempt: bool = True,
 ) -> GangShape:
     """Return the shape of a gang."""
     nameless = replace(
         request, member=PodUid(""), gang=_NO_GANG, leaf_count=0, gang_leaf_counts=(), created=0.0
     )
-    return GangShape(nameless, tuple(sorted(sizes, reverse=True)), nodes, may_preempt, own)
+    return GangShape(nameless, tuple(sorted(sizes, reverse=True)), needs, nodes, may_preempt, own)
 
 
 @dataclass(slots=True, eq=False)
@@ -80,6 +83,8 @@ class WaitingGangs:
         """Gangs that were never planned: each gets a decision, and so a reason, of its own."""
         self._is_woken = False
         """Whether `wake` was called since the last gang was chosen or refused."""
+        self._woken_needs: dict[Hashable, None] = {}
+        """Needs for which nodes have more room since then."""
         self._too_much: dict[_Kind, list[tuple[int, ...]]] = {}
         """Sizes that did not fit, by kind."""
 
@@ -139,16 +144,32 @@ class WaitingGangs:
         """Leaf cells became free, joined or changed: every shape may fit now."""
         self._is_woken = True
 
+    def wake_needing(self, needs: Iterable[Hashable]) -> None:
+        """Nodes have more room for some needs: shapes with these needs may fit now."""
+        self._woken_needs.update(dict.fromkeys(needs))
+
     def _apply_wake(self) -> None:
         """Retry all shapes after an event; many events cost no more than one."""
         if not self._is_woken:
+            self._retry_needing()
             return
         self._is_woken = False
+        self._woken_needs.clear()
         self._too_much.clear()
         self._heads.clear()
         for shape, line in self._lines.items():
             line.is_refused = False
             self._offer(shape, line)
+
+    def _retry_needing(self) -> None:
+        if not self._woken_needs:
+            return
+        for shape, line in self._lines.items():
+            if line.is_refused and any(need in self._woken_needs for need in shape.needs):
+                line.is_refused = False
+                self._too_much.pop(shape.kind, None)
+                self._offer(shape, line)
+        self._woken_needs.clear()
 
     def _asks_too_much(self, shape: GangShape) -> bool:
         tried = self._too_much.get(shape.kind, ())

@@ -10,7 +10,7 @@ another webhook can refuse its pod, and no user should pay for either for long.
 
 import asyncio
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Final, NoReturn
 
@@ -21,6 +21,8 @@ from extender.metrics import ExtenderMetrics
 from kube.read.managed_pod import ManagedPod, charged_gang
 from policy.classes import Classes
 from policy.errors import BackendError, ConflictError
+from policy.quotas.limits import Scope
+from policy.quotas.overflow import scopes_of
 from policy.submission import GangKey
 from service.clock import Clock
 from service.memory import BoundedMap
@@ -72,10 +74,12 @@ class LedgerSync:
         self._full: _Full = {}
         """Charges of gangs whose every place was taken, and since when that is known."""
         self._appeared: dict[GangKey, ManagedPod] = {}
-        self._ended: BoundedMap[GangKey, None] = BoundedMap(_MOST_ENDED)
+        self._ended: BoundedMap[GangKey, ManagedPod] = BoundedMap(_MOST_ENDED)
         self._confirmed: set[GangKey] = set()
         self.compares_soon = False
         """Whether something was seen that only a comparison corrects."""
+        self.on_freed: list[Callable[[Sequence[Scope]], None]] = []
+        """Called with the scopes of charges that have ended or become smaller."""
         pods.on_appear.append(self._note_appeared)
         pods.on_end.append(self._note_ended)
 
@@ -98,7 +102,7 @@ class LedgerSync:
             self._confirmed.discard(gang)
             self._appeared.pop(gang, None)
             self.compares_soon |= self._ended.is_full
-            self._ended[gang] = None
+            self._ended[gang] = pod
 
     def _note_size(self, pod: ManagedPod) -> None:
         """Compare soon if a gang's size is not fixed: a PodGroup gives only the least number."""
@@ -124,19 +128,26 @@ class LedgerSync:
 
     async def settle(self) -> None:
         """Confirm and release charges, and expire those whose pods never came."""
-        appeared, ended = dict(self._appeared), list(self._ended)
+        appeared, ended = dict(self._appeared), dict(self._ended)
         if appeared:
             found = await self._ledger.confirm(list(appeared), term=self._term())
             # Admitted while the ledger was unavailable: no later confirmation comes.
             missing = (pod for gang, pod in appeared.items() if gang not in found)
             self.compares_soon |= any(map(_is_due, missing))
         if ended:
-            await self._ledger.release(ended, term=self._term())
+            await self._ledger.release(list(ended), term=self._term())
         for gang in appeared:
             self._appeared.pop(gang, None)
         for gang in ended:
             self._ended.pop(gang, None)
-        await self._ledger.expire(term=self._term())
+        expired = await self._ledger.expire(term=self._term())
+        scopes = [
+            scope
+            for pod in ended.values()
+            if pod.submitter is not None
+            for scope in scopes_of(pod.submitter, pod.charged_group)
+        ]
+        self._note_freed([*scopes, *_scopes_of(expired)])
 
     async def prove(self) -> None:
         """Correct charges that are some seconds old by the pods that exist."""
@@ -150,6 +161,7 @@ class LedgerSync:
             if leaf_count != live.charge.leaf_count:
                 await self._ledger.resize(live.charge, leaf_count)
                 self._note_drift("corrected", [live.charge])
+                self._note_freed(live.charge.scopes)
 
     async def compare(self) -> None:
         """Make the ledger equal to the gangs that have pods."""
@@ -172,6 +184,12 @@ class LedgerSync:
         )
         for kind in ("released", "created", "corrected"):
             self._note_drift(kind, getattr(drift, kind))
+        self._note_freed(_scopes_of((*drift.released, *drift.corrected, *drift.created)))
+
+    def _note_freed(self, scopes: Sequence[Scope]) -> None:
+        if scopes:
+            for tell in self.on_freed:
+                tell(scopes)
 
     def _note_drift(self, kind: str, found: Sequence[Charge]) -> None:
         if found:
@@ -202,13 +220,22 @@ class LedgerSync:
     def _with_class(self, due: Charge, pods: Sequence[ManagedPod]) -> Charge:
         """Charge a gang in the class of its pods.
 
-        The charge has another class if the webhook decided without waiting for the ledger.
+        The charge has another class if the webhook decided without waiting for the ledger. But
+        where the leader has raised a gang, the ledger's class counts, and the pods follow.
         """
-        names = {pod.class_name for pod in pods}
+        names = {pod.charged_class for pod in pods}
         class_name = names.pop()
-        if names or class_name is None or class_name == due.class_name:
+        if due.raised_from is not None or names or class_name in (None, due.class_name):
             return due
-        return replace(due, class_name=class_name, is_high=self._classes().is_high(class_name))
+        assert class_name is not None
+        is_raised = pods[0].effective_class is not None
+        return replace(
+            due,
+            class_name=class_name,
+            is_high=self._classes().is_high(class_name),
+            rises_to=None if is_raised else pods[0].rises_to,
+            raised_from=pods[0].class_name if is_raised else None,
+        )
 
     def _leaf_count(self, pods: Sequence[ManagedPod], live: LiveCharge) -> int:
         """Return what a charged gang holds; pods of a young charge may still appear."""
@@ -258,6 +285,10 @@ class LedgerSync:
 def _is_alone(pod: ManagedPod) -> bool:
     """Whether a pod is charged by itself, whatever its marks say about a gang."""
     return pod.is_charged_alone or pod.is_undecided
+
+
+def _scopes_of(charges: Iterable[Charge]) -> list[Scope]:
+    return [scope for charge in charges for scope in charge.scopes]
 
 
 def _is_due(pod: ManagedPod) -> bool:

@@ -1,6 +1,7 @@
-"""Gangs get the priorities that their classes have now, when the Classes document changes.
+"""Gangs get the priorities that their classes have now.
 
-That alone ends no gang. From then on, preemption goes by the new priorities.
+The Classes document may change, and a gang's effective class may be raised. That alone ends no
+gang. From then on, preemption goes by the new priorities.
 """
 
 import logging
@@ -12,14 +13,14 @@ from extender.cluster.cluster import Cluster
 from extender.feeds.pod_feed import PodSink, ToBound
 from extender.feeds.requests import ToRequest
 from kube.follow.policies import PolicySink
-from kube.read.managed_pod import ManagedPod
+from kube.read.managed_pod import ManagedPod, charged_gang
 from policy.errors import RequestError
 
 logger = logging.getLogger(__name__)
 
 
 class Reranker:
-    """Follows the Classes document."""
+    """Follows the Classes document, and the effective classes of gangs."""
 
     def __init__(
         self,
@@ -40,6 +41,7 @@ class Reranker:
         self.on_change: list[Callable[[], None]] = []
         """Called when pods have other priorities."""
         policies.on_change.append(self._follow)
+        pods.on_raise.append(self._raise)
 
     def start(self) -> None:
         """Follow every change from now on: recovery has given all gangs their priorities."""
@@ -52,6 +54,21 @@ class Reranker:
         self._cluster.touch()
         if self._is_live:
             self._rerank()
+
+    def _raise(self, pod: ManagedPod) -> None:
+        """Give a gang the priority of its effective class."""
+        if not self._is_live:
+            return
+        for member in self._pods.of_gang(pod.gang.key):
+            if charged_gang(member) != charged_gang(pod):
+                continue
+            known, priority = self._cluster.members.get(member.uid), self._priority_of(member)
+            if known is None or priority is None or known.request.priority >= priority:
+                continue
+            effects = self._cluster.raise_gang(known.request.gang, priority)
+            changes = [one.reason for one in effects if one.effect is not Effect.KEPT]
+            extra = {"gang": str(known.request.gang), "changed": changes}
+            logger.info("gang raised", extra=extra)
 
     def _rerank(self) -> None:
         gangs = self._cluster.gangs()

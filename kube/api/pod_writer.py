@@ -1,4 +1,4 @@
-"""Writes of the planner to pods: lift the gate, nominate a node, and wake a pod.
+"""Writes of the leader to pods: lift the gate, nominate a node, mark a class, and wake a pod.
 
 Every write names the pod's uid, so that a new pod of the same name is left alone.
 """
@@ -14,7 +14,7 @@ from kube.api.client import (
     KubeError,
     Object,
 )
-from kube.marks import QUEUED_GATE, WOKEN_ANNOTATION
+from kube.marks import EFFECTIVE_CLASS_ANNOTATION, QUEUED_GATE, WOKEN_ANNOTATION
 from service.clock import Clock
 
 
@@ -53,6 +53,27 @@ class PodWriter:
             "PATCH", path, body=body, content_type=content_type, accept=METADATA_ONLY
         )
         return str(written["metadata"]["resourceVersion"])
+
+
+class PodMarker:
+    """Writes on a pod which class its gang was raised to."""
+
+    def __init__(self, client: KubeClient, *, check_leading: Callable[[], None]) -> None:
+        """`check_leading` raises BackendError when another replica may lead."""
+        self._client = client
+        self._check_leading = check_leading
+
+    async def mark_class(self, pod: PodRef, class_name: str) -> None:
+        """Write the effective class, unless the pod is gone. KubeError if it failed."""
+        self._check_leading()
+        metadata = {"uid": pod.uid, "annotations": {EFFECTIVE_CLASS_ANNOTATION: class_name}}
+        try:
+            await self._client.request(
+                "PATCH", pod.path, body={"metadata": metadata}, content_type=MERGE_PATCH
+            )
+        except KubeError as exc:
+            if not exc.is_missing and not exc.is_conflict:
+                raise
 
 
 class PodWaker:

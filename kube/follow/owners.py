@@ -2,16 +2,18 @@
 
 A pod names its own controller. Each further link is read from the API server once and remembered:
 the controller of an object never changes. CronJobs and the like are not part of a chain, since
-each of their runs is a workload of its own. A link that cannot be read ends the chain: the last
-one that is known counts. It is not asked for again for some seconds, so that the pods of one
-controller, which are created together, get the same answer.
+each of their runs is a workload of its own. A link that does not exist, or that we have no right to
+read, ends the chain: the last one that is known counts. It is not asked for again for some seconds,
+so that the pods of one controller, which are created together, get the same answer. A link that the
+API server does not give in time is an error: another answer later would divide a gang.
 """
 
 import asyncio
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from kube.api.client import METADATA_ONLY, KubeClient, KubeError
+from kube.api.client import JSON, METADATA_ONLY, KubeClient, KubeError
+from kube.read.late_members import LateMembers, find_late, may_be_late
 from kube.read.workloads import OwnerLink, Workload, controller_of
 from kube.values.objects import mapping
 from service.memory import BoundedMap, ExpiringMap
@@ -20,6 +22,8 @@ _MOST_LINKS: Final = 6
 """The longest chain that is followed; a leader's StatefulSet of a LeaderWorkerSet has five."""
 _KEPT: Final = 50_000
 _UNREAD_SECONDS: Final = 10.0
+_FINAL: Final = (401, 403, 404, 405, 410)
+"""Statuses that the same request would get again."""
 
 
 class OwnerChains:
@@ -29,6 +33,7 @@ class OwnerChains:
         self._client = client
         self._above: BoundedMap[str, OwnerLink | None] = BoundedMap(_KEPT)
         """By UID: the controller of an object, None if it has none."""
+        self._late: BoundedMap[str, tuple[LateMembers, ...]] = BoundedMap(_KEPT)
         self._reading: dict[str, asyncio.Task[None]] = {}
         self._unread: ExpiringMap[str, None] = ExpiringMap(
             _KEPT, seconds=_UNREAD_SECONDS, monotonic=monotonic
@@ -37,7 +42,7 @@ class OwnerChains:
     async def resolve(self, obj: Mapping[str, Any], *, namespace: str) -> Workload | None:
         """Return the topmost controller of a pod; None if the pod has no controller.
 
-        The caller sets a time limit; after a timeout, `known` has the links that were read.
+        The caller sets a time limit. Raises KubeError if the API server fails.
         """
         link, found = controller_of(obj), None
         for _ in range(_MOST_LINKS):
@@ -48,7 +53,7 @@ class OwnerChains:
         return found
 
     def known(self, obj: Mapping[str, Any]) -> Workload | None:
-        """Return the topmost controller that is known without a request."""
+        """Return the topmost controller that is known without a request, as far as it is known."""
         link, found = controller_of(obj), None
         for _ in range(_MOST_LINKS):
             if link is None or link.workload.is_schedule:
@@ -56,11 +61,16 @@ class OwnerChains:
             found, link = link.workload, self._above.get(link.workload.uid)
         return found
 
+    def late(self, workload: Workload) -> tuple[LateMembers, ...]:
+        """Return the members that a resolved workload creates only after others are Ready."""
+        return self._late.get(workload.uid, ())
+
     async def _controller_of(self, link: OwnerLink, namespace: str) -> OwnerLink | None:
         uid = link.workload.uid
         if uid not in self._above and uid not in self._unread:
             if uid not in self._reading:
-                self._reading[uid] = asyncio.create_task(self._read(link, namespace))
+                task = self._reading[uid] = asyncio.create_task(self._read(link, namespace))
+                task.add_done_callback(_note_error)
             # Shielded: all pods of a controller share the request, also one that comes in too late.
             await asyncio.shield(self._reading[uid])
         return self._above.get(uid)
@@ -68,12 +78,23 @@ class OwnerChains:
     async def _read(self, link: OwnerLink, namespace: str) -> None:
         uid = link.workload.uid
         try:
-            obj = await self._client.request("GET", link.path(namespace), accept=METADATA_ONLY)
-        except KubeError:
+            accept = JSON if may_be_late(link.workload) else METADATA_ONLY
+            obj = await self._client.request("GET", link.path(namespace), accept=accept)
+        except KubeError as exc:
+            if exc.status not in _FINAL:
+                raise
             obj = {}
         finally:
             del self._reading[uid]
         if mapping(obj.get("metadata")).get("uid") == uid:
             self._above[uid] = controller_of(obj)
+            if late := find_late(obj):
+                self._late[uid] = late
         else:
             self._unread[uid] = None
+
+
+def _note_error(task: asyncio.Task[None]) -> None:
+    """Retrieve the error of a request whose callers may all have given up."""
+    if not task.cancelled():
+        task.exception()

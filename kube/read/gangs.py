@@ -19,6 +19,7 @@ from typing import Final, NamedTuple
 
 from kube import marks
 from kube.hived.spec import HivedSpec
+from kube.read.late_members import parse_late
 from kube.read.workloads import Workload
 from kube.values.fields import Fields
 from kube.values.size_limits import MAX_GANG_SIZE
@@ -48,6 +49,8 @@ class DeclaredGang:
     min_size: int | None = None
     """How many are enough to start; None if all are needed or only a PodGroup can say so."""
     form: GangForm
+    late: tuple[int, ...] = ()
+    """The leaf cells of each member that is created only after others are Ready."""
 
 
 class PodMarks(NamedTuple):
@@ -64,6 +67,7 @@ class _Named(NamedTuple):
     name: str
     size: int | None = None
     min_size: int | None = None
+    late: tuple[int, ...] = ()
 
 
 def read_gang(
@@ -84,6 +88,7 @@ def read_gang(
                 size=named.size,
                 min_size=named.min_size,
                 form=form,
+                late=named.late,
             )
     return DeclaredGang(key=GangKey(namespace, single_name), size=1, form=GangForm.SINGLE)
 
@@ -144,7 +149,19 @@ def _read_cellgate(pod: PodMarks) -> _Named | None:
     name = f"{name}{_group_suffix(pod)}"
     size = _required_size(pod.labels, marks.GANG_SIZE_LABEL)
     min_size = pod.labels.number_text(marks.GANG_MIN_LABEL, maximum=size or MAX_GANG_SIZE)
-    return _Named(name, size=size, min_size=min_size)
+    return _Named(name, size=size, min_size=min_size, late=_read_late(pod, size))
+
+
+def _read_late(pod: PodMarks, size: int | None) -> tuple[int, ...]:
+    """Read how many members are created later; some must be created at once."""
+    text = pod.annotations.text(marks.LATE_ANNOTATION)
+    late = parse_late(text) if text else ()
+    if late is None or len(late) >= (size or MAX_GANG_SIZE):
+        fewer = f"fewer than {size}" if size else "a number"
+        wanted = f"must be {fewer}, the number of members that are created after others are Ready"
+        pod.annotations.note(marks.LATE_ANNOTATION, wanted)
+        return ()
+    return late
 
 
 def _note_nameless(pod: PodMarks) -> None:

@@ -69,8 +69,8 @@ class ManagedPod:
     # These three are read only of pods that our gate holds or held, until they are bound.
     nominated_node: NodeName | None = field(default=None, compare=False)
     """The node that kube-scheduler looks at first."""
-    is_refused: bool = field(default=False, compare=False)
-    """Whether kube-scheduler last found no node for it; an error of its own does not count."""
+    refusal: str | None = field(default=None, compare=False)
+    """Why kube-scheduler last found no node for it; None for an error of its own, or no refusal."""
     node_rules: Mapping[str, Any] = field(default_factory=dict, compare=False, repr=False)
     """The fields of its spec that restrict which nodes it may use."""
     scheduler_name: str = marks.DEFAULT_SCHEDULER_NAME
@@ -84,6 +84,8 @@ class ManagedPod:
     gang: DeclaredGang
     workload: Workload | None = None
     """Its topmost controller, as the webhook wrote it on the pod."""
+    controller: Workload | None = None
+    """The controller that created it."""
     vc: VcName = DEFAULT_VC
     leaf_type: LeafType | None = None
     leaf_count: int
@@ -143,6 +145,11 @@ class ManagedPod:
     def node_wish(self) -> NodeWish:
         """Which nodes it may use; read on demand, since only the planner asks."""
         return read_wish(self.node_rules)
+
+    @property
+    def is_refused(self) -> bool:
+        """Whether kube-scheduler last found no node for it."""
+        return self.refusal is not None
 
     @property
     def is_finished(self) -> bool:

@@ -1,18 +1,17 @@
 """Which nodes a pod may use, by its selector, affinity and tolerations, as kube-scheduler decides.
 
 The planner places gangs before kube-scheduler sees them, and must not choose a node that
-kube-scheduler would refuse. This module checks what does not change while a pod waits. CPU and
-memory are left to kube-scheduler; the planner avoids a node that kube-scheduler refused.
+kube-scheduler would refuse. This module checks what does not change while a pod waits; CPU and
+memory are read by `pod_resources`.
 
 Pods and nodes come from the API server, which has validated them.
 """
 
-from collections.abc import Collection, Hashable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
 from policy.submission import NodeName
-from service.memory import BoundedMap
 
 POD_FIELDS: Final = ("nodeSelector", "affinity", "tolerations")
 """The fields of a pod's spec that say which nodes it may use."""
@@ -135,57 +134,6 @@ def read_traits(node: Mapping[str, Any]) -> NodeTraits:
         labels=metadata.get("labels") or {},
         taints=tuple(dict.fromkeys(taints)),
     )
-
-
-class NodeChoice:
-    """The nodes that suit each wish, kept up to date as nodes join, change and leave."""
-
-    def __init__(self) -> None:
-        self._nodes: dict[NodeName, NodeTraits] = {}
-        self._suiting: BoundedMap[Hashable, dict[NodeName, None]] = BoundedMap(_MOST_WISHES)
-
-    def upsert(self, node: NodeTraits) -> bool:
-        """Take note of a node that joined or changed; True if any wish may be affected."""
-        if self._nodes.get(node.name) == node:
-            return False
-        self._nodes[node.name] = node
-        for wish, suiting in self._suiting.items():
-            assert isinstance(wish, NodeWish)
-            suiting.pop(node.name, None)
-            if wish.suits(node):
-                suiting[node.name] = None
-        return True
-
-    def remove(self, name: NodeName) -> None:
-        """Take note of a node that left."""
-        self._nodes.pop(name, None)
-        for suiting in self._suiting.values():
-            suiting.pop(name, None)
-
-    def fitting(
-        self, wishes: Sequence[Hashable], *, without: Collection[NodeName]
-    ) -> Collection[NodeName]:
-        """Return the nodes that suit all these wishes; all nodes if there is no wish."""
-        if len(wishes) == 1 and not without:
-            return self._of(wishes[0])
-        left = [self._of(wish) for wish in wishes]
-        return {
-            name: None
-            for name in (left[0] if left else self._nodes)
-            if name not in without and all(name in suiting for suiting in left)
-        }
-
-    def _of(self, wish: Hashable) -> dict[NodeName, None]:
-        assert isinstance(wish, NodeWish)
-        if wish not in self._suiting:
-            self._suiting[wish] = {
-                name: None for name, node in self._nodes.items() if wish.suits(node)
-            }
-        return self._suiting[wish]
-
-
-# More different wishes than real users have at a time; further ones cost time, not memory.
-_MOST_WISHES = 256
 
 
 def _read_terms(spec: Mapping[str, Any]) -> tuple[tuple[NodeRequirement, ...], ...] | None:

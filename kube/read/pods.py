@@ -19,7 +19,7 @@ from kube.read.leaf_demand import LeafDemand, read_demand
 from kube.read.managed_pod import DeviceUse, ManagedPod, PodPhase
 from kube.read.node_choice import POD_FIELDS
 from kube.read.protection import is_mirror, is_protected
-from kube.read.workloads import Workload
+from kube.read.workloads import Workload, controller_of
 from kube.values.fields import Fields, Problems
 from kube.values.objects import items
 from kube.values.texts import FREE_TEXT, LABEL_VALUE, NAME_PREFIX, NAMESPACE, OBJECT_NAME
@@ -139,7 +139,7 @@ def _translate(
         is_gated=is_gated,
         is_held_by_others=len(gates) > is_gated,
         nominated_node=_read_nominated(status) if waits else None,
-        is_refused=waits and _is_refused(status),
+        refusal=_read_refusal(status) if waits else None,
         node_rules=_read_node_rules(spec) if waits else _NO_RULES,
         scheduler_name=spec.text("schedulerName") or marks.DEFAULT_SCHEDULER_NAME,
         **_read_standing(parts),
@@ -186,8 +186,10 @@ def _read_admission(spec: Fields, *, labels: Fields, annotations: Fields) -> dic
 
 
 def _read_standing(parts: _Parts) -> Mapping[str, Any]:
-    """Read as whom a pod runs, and whether it may be ended for others."""
+    """Read as whom a pod runs, what controls it, and whether it may be ended for others."""
+    controller = controller_of(parts.pod)
     return {
+        "controller": controller.workload if controller else None,
         "service_account": parts.spec.text("serviceAccountName", OBJECT_NAME) or "default",
         "is_mirror": is_mirror(parts.pod),
         "is_protected": is_protected(parts.pod),
@@ -225,11 +227,11 @@ def _read_nominated(status: Fields) -> NodeName | None:
     return NodeName(status.text("nominatedNodeName", OBJECT_NAME)) or None
 
 
-def _is_refused(status: Fields) -> bool:
-    return any(
-        (one.get("type"), one.get("status"), one.get("reason")) == _REFUSED
-        for one in items(status.values.get("conditions"))
-    )
+def _read_refusal(status: Fields) -> str | None:
+    for one in items(status.values.get("conditions")):
+        if (one.get("type"), one.get("status"), one.get("reason")) == _REFUSED:
+            return str(one.get("message") or "")
+    return None
 
 
 def _read_node_rules(spec: Fields) -> Mapping[str, Any]:

@@ -17,7 +17,7 @@ _METADATA: Final = (
 )  # fmt: skip
 _POD_SPEC: Final = (
     "nodeName", "schedulerName", "schedulingGates", "schedulingGroup", "priorityClassName",
-    "priority", "preemptionPolicy", "overhead", "serviceAccountName",
+    "priority", "preemptionPolicy", "overhead", "resources", "serviceAccountName",
 )  # fmt: skip
 # Only the planner reads these, of pods that are not bound.
 _UNBOUND_STATUS: Final = ("nominatedNodeName", "conditions")
@@ -37,12 +37,13 @@ def trim_node(node: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def trim_pod(pod: Mapping[str, Any]) -> dict[str, Any]:
-    """Keep what `kube.read.pods` reads."""
+    """Keep what `kube.read.pods` and `kube.read.pod_resources` read."""
     metadata, spec = pod["metadata"], pod.get("spec")
     is_bound = isinstance(spec, Mapping) and spec.get("nodeName")
+    rules = _anti_affinity(spec) if is_bound else _some(spec, POD_FIELDS)
     return {
         "metadata": _some(metadata, _METADATA) | _annotations(metadata),
-        "spec": _some(spec, _POD_SPEC if is_bound else _POD_SPEC + POD_FIELDS) | _containers(spec),
+        "spec": _some(spec, _POD_SPEC) | rules | _containers(spec),
         "status": _status(pod.get("status"), is_bound=bool(is_bound)),
     }
 
@@ -75,11 +76,26 @@ def _annotations(metadata: Mapping[str, Any]) -> dict[str, Any]:
     return {"annotations": kept}
 
 
+def _anti_affinity(spec: object) -> dict[str, Any]:
+    """Keep of a bound pod only the rules that keep other pods off its node."""
+    affinity = spec.get("affinity") if isinstance(spec, Mapping) else None
+    kept = _some(affinity, ("podAntiAffinity",))
+    return {"affinity": kept} if kept else {}
+
+
 def _containers(spec: object) -> dict[str, Any]:
     if not isinstance(spec, Mapping):
         return {}
     return {
-        key: [_some(container, _CONTAINER) for container in spec[key]]
+        key: [_some(container, _CONTAINER) | _host_ports(container) for container in spec[key]]
         for key in _CONTAINERS
         if isinstance(spec.get(key), list)
     }
+
+
+def _host_ports(container: object) -> dict[str, Any]:
+    ports = container.get("ports") if isinstance(container, Mapping) else None
+    if not isinstance(ports, list):
+        return {}
+    kept = [port for port in ports if isinstance(port, Mapping) and port.get("hostPort")]
+    return {"ports": kept} if kept else {}

@@ -75,7 +75,7 @@ class OwnerLink:
 
 def controller_of(obj: Mapping[str, Any]) -> OwnerLink | None:
     """Return the controller of an object, None if it has none that an API server could store."""
-    for reference in items(mapping(obj.get("metadata")).get("ownerReferences")):
+    for reference in items(mapping(mapping(obj).get("metadata")).get("ownerReferences")):
         if reference.get("controller") is True:
             group, _, version = str(reference.get("apiVersion")).rpartition("/")
             found = Workload(

@@ -1,7 +1,9 @@
-"""Kubernetes quantities that count whole things: `8`, `"8"`, `"2k"`, `"8000m"`, `"1e1"`."""
+"""Kubernetes quantities: counts such as `8`, `"2k"`, `"8000m"`, and amounts such as `"1500m"`."""
 
 import re
 from fractions import Fraction
+from functools import lru_cache
+from math import ceil
 from typing import Final
 
 _QUANTITY: Final = re.compile(
@@ -31,7 +33,28 @@ def parse_count(value: object) -> int | None:
     return int(value) if isinstance(value, float) and value.is_integer() else None
 
 
+def parse_amount(value: object, *, is_cpu: bool) -> int:
+    """Read a quantity in thousandths of a CPU, or in whole units of anything else, rounded up.
+
+    0 for anything that is no quantity, or negative.
+    """
+    if isinstance(value, str | int | float) and not isinstance(value, bool):
+        return _parse_amount(str(value), 1000 if is_cpu else 1)
+    return 0
+
+
+@lru_cache(maxsize=4096)
+def _parse_amount(text: str, factor: int) -> int:
+    number = _parse_number(text)
+    return 0 if number is None or number < 0 else ceil(number * factor)
+
+
 def _parse_long_form(text: str) -> int | None:
+    number = _parse_number(text)
+    return None if number is None or number.denominator != 1 else number.numerator
+
+
+def _parse_number(text: str) -> Fraction | None:
     match = _QUANTITY.fullmatch(text)
     if match is None or not (match["whole"] or match["part"]):
         return None
@@ -39,6 +62,4 @@ def _parse_long_form(text: str) -> int | None:
     number = Fraction(int(match["whole"] + part), 10 ** len(part))
     number *= Fraction(10) ** int(match["exponent"] or 0)
     number *= _FACTORS.get(match["suffix"], 1)
-    if number.denominator != 1:
-        return None
-    return -number.numerator if match["sign"] == "-" else number.numerator
+    return -number if match["sign"] == "-" else number

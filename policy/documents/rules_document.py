@@ -75,6 +75,11 @@ class RulesDocument(Document):
     may_be_partial: ClassVar[bool] = True
     kind: Literal["Rules"] = Field(description="Always `Rules`.")
     rules: list[RuleEntry] = Field(max_length=MAX_RULES, description="All rules, in order.")
+    impossible: Literal["warn", "refuse"] = Field(
+        default="warn",
+        description="What happens at apply to a workload that can never start: `warn` tells its "
+        "submitter, `refuse` refuses it.",
+    )
 
     @classmethod
     def take_away(cls, data: dict[str, Any], location: Location) -> None:

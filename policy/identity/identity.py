@@ -13,6 +13,7 @@ from policy.errors import RequestError
 from policy.submission import GroupName, UserName, VcName
 from policy.wording import listing, quote
 
+_LISTED: Final = 20
 _KUBE_SYSTEM: Final = "system:serviceaccount:kube-system:"
 BUILT_IN_CONTROLLERS: Final = frozenset(
     {
@@ -101,13 +102,37 @@ class Identity:
         return tuple(one for one in known if (one.api_version, one.kind) == (api_version, kind))
 
     def check_vc(
-        self, vc: VcName, *, user: UserName, groups: Iterable[GroupName], path: str
+        self,
+        vc: VcName,
+        *,
+        user: UserName,
+        groups: Iterable[GroupName],
+        path: str,
+        missing_label: str = "",
     ) -> None:
-        """Raise RequestError at `path` if the VC does not exist or is not open to the submitter."""
+        """Raise RequestError at `path` if the VC does not exist or is not open to the submitter.
+
+        `missing_label` is the label that would name a VC, if the pod has the default one.
+        """
+        mine = frozenset(groups)
         if self.known_vcs is not None and vc not in self.known_vcs:
-            known = f"the VCs are {listing(self.known_vcs)}" if self.known_vcs else "there are none"
-            raise RequestError.at(path, f"there is no VC {quote(vc)}; {known}")
+            problem = f"there is no VC {quote(vc)}"
+        elif not self._is_open(vc, user, mine):
+            problem = f"VC {quote(vc)} is not open to {quote(user)}; it is open to {self.vcs[vc]}"
+        else:
+            return
+        if missing_label:
+            problem += f"; neither the pod nor its namespace has the label {missing_label}"
+        raise RequestError.at(path, f"{problem}{self._choices(user, mine)}")
+
+    def _is_open(self, vc: VcName, user: UserName, groups: frozenset[GroupName]) -> bool:
         access = self.vcs.get(vc)
-        if access is not None and not access.is_open_to(user, groups):
-            message = f"VC {quote(vc)} is not open to {quote(user)}; it is open to {access}"
-            raise RequestError.at(path, message)
+        return access is None or access.is_open_to(user, groups)
+
+    def _choices(self, user: UserName, groups: frozenset[GroupName]) -> str:
+        """List the VCs that a submitter may use, if all VCs are known."""
+        if self.known_vcs is None:
+            return ""
+        known = [vc for vc in self.known_vcs if self._is_open(vc, user, groups)]
+        more = f" and {len(known) - _LISTED} more" if len(known) > _LISTED else ""
+        return f"; VCs open to you: {listing(known[:_LISTED]) or 'none'}{more}"

@@ -9,5 +9,6 @@ May be imported by `policy` and by every package above it.
 
     admission    `AdmissionDecision`: what rules and quotas decide together, in words.
     limits       A limit, what it measures, and by how much it is exceeded.
+    overflow     Gangs beyond the quotas of their group, and which of them may be raised next.
     quota_table  Which group pays for a gang, and which limits then apply.
 """

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from policy.classes import Classes
-from policy.quotas.limits import Exceeded, Measure, Scope
+from policy.quotas.limits import Exceeded, Limit, Measure, Scope
 from policy.quotas.quota_table import FAIL, QUEUE, QuotaGroup
 from policy.rules.decision import WARNING_CHARS, Outcome, RuleDecision, class_text
 from policy.submission import ClassName, GroupName
@@ -151,6 +151,27 @@ def describe_excess(exceeded: Exceeded) -> str:
     return f"{_capital(_describe_excess_shortly(exceeded))}.{_way_out(exceeded)}"
 
 
+def describe_room(exceeded: Exceeded) -> str:
+    """Say how much of a limit is used, and how much a gang needs, as part of a sentence."""
+    used = describe_use(exceeded.limit, exceeded.used)
+    if exceeded.limit.measure in _PERIODS:
+        return used
+    needs = "a gang" if exceeded.limit.measure is Measure.GANGS else f"{exceeded.asked} more"
+    return f"{used}, and {needs} must fit"
+
+
+def describe_use(limit: Limit, used: float) -> str:
+    """Say how much of a limit is used, as part of a sentence."""
+    who = _who(limit.scope)
+    if limit.measure in _PERIODS:
+        when, _ = _PERIODS[limit.measure]
+        return f"{who} used {used:.1f} of {limit.most:g} leaf-cell-hours {when}"
+    if limit.measure is Measure.GANGS:
+        return f"{who} has {round(used)} of {limit.most:g} gangs within quota"
+    where = _where_of(limit)
+    return f"{who} holds {round(used)} of {limit.most:g} leaf cells{where} within quota"
+
+
 def _describe_excess_shortly(exceeded: Exceeded) -> str:
     """Describe an exceeded limit as part of a sentence."""
     limit, who = exceeded.limit, _who(exceeded.limit.scope)
@@ -163,15 +184,15 @@ def _describe_excess_shortly(exceeded: Exceeded) -> str:
         return f"{who} has {gangs}; the limit is {limit.most:g}"
     cells = count_of(round(exceeded.used), "leaf cell")
     asked = f"{exceeded.asked} more {are(exceeded.asked)} asked for"
-    return f"{who} holds {cells}{_where(exceeded)} and {asked}; the limit is {limit.most:g}"
+    return f"{who} holds {cells}{_where_of(limit)} and {asked}; the limit is {limit.most:g}"
 
 
-def _where(exceeded: Exceeded) -> str:
-    match exceeded.limit.measure:
+def _where_of(limit: Limit) -> str:
+    match limit.measure:
         case Measure.LEAF_CELLS_HIGH:
             return " in high classes"
         case Measure.LEAF_CELLS_OF_TYPE:
-            return f" of type {name(exceeded.limit.leaf_type or '')}"
+            return f" of type {name(limit.leaf_type or '')}"
         case _:
             return ""
 

@@ -28,6 +28,7 @@ from typing import Protocol
 from uuid import UUID
 
 from policy.quotas.limits import Exceeded, Limit, Measure, Scope
+from policy.quotas.overflow import scopes_of
 from policy.rules.decision import Range
 from policy.submission import ClassName, GangKey, GroupName, LeafType, UserName, VcName
 from state.ledger.usage import MICROS_PER_HOUR, ScopeUsage
@@ -78,9 +79,7 @@ class Charge:
     @property
     def scopes(self) -> tuple[Scope, ...]:
         """The scopes that it counts in."""
-        if self.group is None:
-            return (Scope(self.user),)
-        return (Scope(self.user), Scope(self.user, self.group), Scope(None, self.group))
+        return scopes_of(self.user, self.group)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -37,6 +37,7 @@ PURE = {
     "policy": set(),
     "extender/cells": {"policy"},
     "extender/queue": {"policy", "extender.cells"},
+    "extender/room": {"policy"},
 }
 PURE_LIBRARIES = {
     "bisect", "collections", "contextlib", "dataclasses", "enum", "functools", "hashlib", "heapq",

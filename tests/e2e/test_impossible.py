@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import secrets
 from typing import Any
 
 import pytest
@@ -11,7 +12,9 @@ from tests.controlplane.kubectl import KubectlResult
 from tests.controlplane.nodes import NodeShape
 from tests.controlplane.waiting import poll_until
 from tests.support.installed.installation import NAMESPACE, Installation
-from tests.support.installed.policies import policy_of_admin
+from tests.support.installed.policies import delete_policy, policy_of_admin, put_policy
+from tests.support.kube.pods import a_new_pod
+from tests.support.kube.workloads import a_template, a_workload
 
 RACK, NODE = "topology.kubernetes.io/rack", "kubernetes.io/hostname"
 TYPE = NodeShape().gpu_product
@@ -105,3 +108,92 @@ async def test_during_an_outage_the_document_can_be_edited(
     for number in gone:
         await plane.add_nodes(1, NodeShape(gpus=8), first=number)
     await is_backed(cellgate, lab=[(4, 4)], big=[(1, 1)])
+
+
+def a_job(
+    *, gpus: int = 8, size: int = 2, leaf_type: str = "", vc: str = "lab", **spec: Any
+) -> dict[str, Any]:
+    """An indexed Job that is a gang of its pods, suspended: it is only to be reviewed."""
+    labels = {
+        "cellgate.io/gang-size": str(size),
+        **({"cellgate.io/vc": vc} if vc else {}),
+        **({"cellgate.io/leaf-type": leaf_type} if leaf_type else {}),
+    }
+    pod = a_new_pod("unused").with_gpus(gpus).of_class("test").with_spec(restartPolicy="Never")
+    fields = {"completionMode": "Indexed", "parallelism": size, "completions": size, **spec}
+    template = a_template(pod.with_metadata(labels=labels))
+    name = f"job-{secrets.token_hex(3)}"
+    return a_workload("Job", name, template=template, namespace=None, suspend=True, **fields)
+
+
+NEVER = {
+    "VC": (
+        a_job(size=5),
+        "can never start: it needs 40 leaf cells, but VC lab was promised at most 32 that one gang "
+        "can use",
+    ),
+    "node": (
+        a_job(gpus=16, size=1),
+        "can never start: one pod asks for 16 leaf cells, but the largest cell of VC lab within "
+        "one node has 8",
+    ),
+    "leaf type": (a_job(leaf_type="A1000"), "can never start: no node has leaf type A1000"),
+    "parallelism": (
+        a_job(size=4, parallelism=2),
+        "can never start: cellgate.io/gang-size is 4, but parallelism is 2",
+    ),
+}
+
+
+async def test_what_can_never_start_is_told_at_apply_or_refused_by_policy(
+    plane: ControlPlane, cellgate: Installation
+) -> None:
+    assert (await apply(plane, cluster(lab=(NODE, 4)))).returncode == 0
+    await is_backed(cellgate, lab=[(4, 4)])
+    namespace = f"test-{secrets.token_hex(4)}"
+    await plane.api.create("/api/v1/namespaces", {"metadata": {"name": namespace}})
+
+    async def submit(job: dict[str, Any]) -> KubectlResult:
+        return await apply(plane, job, namespace=namespace, user="alice")
+
+    async def is_known() -> bool:
+        return "can never start" in (await submit(a_job(size=5))).stderr
+
+    await poll_until(is_known, deadline_seconds=20, explain=lambda: "nodes are not known")
+    results = await asyncio.gather(*(submit(job) for job, _ in NEVER.values()))
+    for (_, sentence), told in zip(NEVER.values(), results, strict=True):
+        assert (told.returncode, f"Warning: cellgate: {sentence}" in told.stderr) == (0, True), told
+    deadline = await submit(a_job(activeDeadlineSeconds=60))
+    assert "Warning: cellgate: spec.activeDeadlineSeconds (60) counts the time" in deadline.stderr
+    assert "can never start" not in deadline.stderr
+
+    await put_policy(plane, "rules", "impossible: refuse\nrules: []\n")
+
+    async def refuses() -> bool:
+        return (await submit(a_job(size=5))).returncode == 1
+
+    await poll_until(refuses, deadline_seconds=10, explain=lambda: "the rules are not in force")
+    for job, sentence in NEVER.values():
+        fresh = {**job, "metadata": {"name": f"again-{secrets.token_hex(3)}"}}
+        refused = await submit(fresh)
+        assert (refused.returncode, sentence in refused.stderr) == (1, True), refused
+    assert (await submit(a_job())).stderr == ""
+    await delete_policy(plane, "rules")
+
+
+async def test_a_namespace_without_a_vc_is_told_the_label_that_is_missing(
+    plane: ControlPlane, cellgate: Installation
+) -> None:
+    document = cluster(lab=(NODE, 4))
+    policy = document["data"]["policy.yaml"].replace('"default": {"virtualCells": []}, ', "")
+    assert (await apply(plane, {**document, "data": {"policy.yaml": policy}})).returncode == 0
+    job = a_job(vc="")
+
+    async def is_told() -> bool:
+        refused = await apply(plane, job, namespace="default", user="alice")
+        return (
+            'there is no VC "default"; neither the pod nor its namespace has the label '
+            "cellgate.io/vc; VCs open to you: lab" in refused.stderr
+        )
+
+    await poll_until(is_told, deadline_seconds=10, explain=lambda: "the label is not named")

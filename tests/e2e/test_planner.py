@@ -2,6 +2,7 @@
 
 import asyncio
 import time
+from collections.abc import Sequence
 from datetime import UTC, datetime
 
 import orjson
@@ -10,6 +11,7 @@ import pytest
 from kube import marks
 from tests.controlplane.api import JsonObject
 from tests.controlplane.cluster import ControlPlane
+from tests.controlplane.nodes import NodeShape
 from tests.controlplane.waiting import poll_until
 from tests.support.installed.gangs import a_gang_pod, create, end, gang_pods, running, told
 from tests.support.installed.installation import Installation
@@ -123,6 +125,78 @@ def _heavy(name: str) -> JsonObject:
     pod = a_gang_pod(name, 0, size=1, gpus=1, priorityClassName="oppo")
     pod["spec"]["containers"][0]["resources"]["requests"] = {"cpu": "100"}
     return pod
+
+
+async def test_a_gang_waits_whole_for_cpu_that_other_pods_hold(
+    plane: ControlPlane, cellgate: Installation, pods: str
+) -> None:
+    """Three of four nodes have leaf cells and no CPU: no member is bound before all can be."""
+    names = [node["metadata"]["name"] for node in (await plane.api.get("/api/v1/nodes"))["items"]]
+    await _fill_cpu(plane, pods, names[1:])
+    await create(plane, pods, [_needing_cpu("cpu", index, size=2) for index in range(2)])
+    reason = await told(plane, pods, "cpu")
+    assert "needs 2 x 8 leaf cells and 64 CPUs for each member" in reason
+    assert "3 of the 4 nodes that it may use lack cpu" in reason
+    assert "with 28 CPUs free of 128 CPUs" in reason
+    (entry,) = await cellgate.waiting()
+    assert (entry["code"], entry["reason"]) == ("lacks-resources", reason)
+    assert not any([await _is_released(plane, pods, f"cpu-{index}") for index in range(2)])
+    await plane.api.delete(f"{pods}/web-{names[1]}", gracePeriodSeconds="0")
+    members = await _running_within(plane, pods, "cpu", size=2, seconds=3)
+    assert {pod["spec"]["nodeName"] for pod in members} == set(names[:2])
+
+
+async def test_a_large_gang_finds_the_one_rack_in_ten_that_has_cpu(
+    plane: ControlPlane, cellgate: Installation, pods: str
+) -> None:
+    names = await plane.add_nodes(
+        160, NodeShape(gpus=8, nodes_per_rack=16, labels={"batch": "rack"}), prefix="rack"
+    )
+    try:
+        await _fill_cpu(plane, pods, names)
+        members = [_needing_cpu("large", index, size=16) for index in range(16)]
+        for member in members:
+            member["spec"]["nodeSelector"] = {"batch": "rack"}
+        await create(plane, pods, members)
+        assert "160 of the 160 nodes that it may use lack cpu" in await told(plane, pods, "large")
+        rack = names[48:64]
+        await asyncio.gather(
+            *(plane.api.delete(f"{pods}/web-{name}", gracePeriodSeconds="0") for name in rack)
+        )
+        started = await _running_within(plane, pods, "large", size=16, seconds=3)
+        assert {pod["spec"]["nodeName"] for pod in started} == set(rack)
+        assert await cellgate.extender_metric("cellgate_extender_refused_nodes_total") == 0
+    finally:
+        await plane.delete_nodes(names)
+
+
+async def _fill_cpu(plane: ControlPlane, pods: str, nodes: Sequence[str]) -> None:
+    """Let a pod without leaf cells use 100 of the 128 CPUs of each of these nodes."""
+    fillers = [
+        a_new_pod(f"web-{node}").with_cpu("100").ending_at_once().with_spec(nodeName=node)
+        for node in nodes
+    ]
+    await asyncio.gather(*(plane.api.create(pods, pod) for pod in fillers))
+
+
+def _needing_cpu(gang: str, index: int, *, size: int) -> JsonObject:
+    pod = a_gang_pod(gang, index, size=size, gpus=8)
+    pod["spec"]["containers"][0]["resources"]["requests"] = {"cpu": "64"}
+    return pod
+
+
+async def _is_released(plane: ControlPlane, pods: str, name: str) -> bool:
+    pod = await plane.api.get(f"{pods}/{name}")
+    return not pod["spec"].get("schedulingGates")
+
+
+async def _running_within(
+    plane: ControlPlane, pods: str, gang: str, *, size: int, seconds: float
+) -> list[JsonObject]:
+    began = time.monotonic()
+    members = await running(plane, pods, gang, size=size)
+    assert time.monotonic() - began < seconds
+    return members
 
 
 async def test_no_member_is_bound_before_all_pass_the_checks_of_kube_scheduler(

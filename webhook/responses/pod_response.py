@@ -7,6 +7,7 @@ from typing import Any
 from kube import marks
 from kube.hived.spec import format_spec
 from kube.read.gangs import GangForm
+from kube.read.late_members import format_late
 from kube.read.managed_pod import ManagedPod
 from kube.read.submitters import format_submitter_groups
 from kube.values.objects import mapping
@@ -55,6 +56,7 @@ def respond_to_pod(
         **({marks.ALONE_ANNOTATION: "true"} if pod.is_charged_alone else {}),
         **({marks.WORKLOAD_ANNOTATION: pod.workload.mark} if pod.workload else {}),
         **_gang_by(obj, pod),
+        **({marks.LATE_ANNOTATION: format_late(pod.gang.late)} if pod.gang.late else {}),
     }
     # Kubernetes refuses a gate on a pod with a node: it runs there, and is counted there.
     is_gated = pod.node is None and (gates_all or is_queued)

@@ -9,6 +9,7 @@ only.
     pod_request        what a pod means for its gang: submitter, class, VC, the group that pays
     submitter          which user submitted a pod, and which stamps are believed
     pod_groups         the PodGroup of a pod: the size and class of its gang
+    possibility        what can never start: a warning, or a refusal by policy
     live_members       refuses a pod of a running gang that already has all its members
     template_reviews   Jobs and other workloads: stamp the submitter, preview the decision
     pod_templates      pod templates inside other objects, and the submitter's stamp on them

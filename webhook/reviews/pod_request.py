@@ -11,7 +11,7 @@ from kube.read.managed_pod import ManagedPod, charged_gang
 from kube.read.pod_groups import PodGroup
 from policy.errors import RequestError
 from policy.policy import Policy
-from policy.submission import ClassName, Submission
+from policy.submission import DEFAULT_VC, ClassName, Submission
 from policy.wording import quote
 from webhook.admission.charge_request import ChargeRequest
 from webhook.reviews.pod_groups import with_group
@@ -48,7 +48,13 @@ def build_pod_request(
         raise RequestError.at("userInfo.username", "is required: the submitter is charged")
     _check_hived(pod)
     user, groups = identify(pod, review.user, policy.identity)
-    policy.identity.check_vc(pod.vc, user=user, groups=groups, path=_vc_path(pod))
+    policy.identity.check_vc(
+        pod.vc,
+        user=user,
+        groups=groups,
+        path=_vc_path(pod),
+        missing_label="" if _names_vc(pod) else marks.VC_LABEL,
+    )
     is_open = pod.gang.size is None
     pod = with_group(pod, group, policy)
     may_grow = is_open and not pod.is_charged_alone
@@ -99,6 +105,12 @@ def _check_hived(pod: ManagedPod) -> None:
         devices = f"the containers ask for {pod.device_count} {pod.leaf_resource}"
         message = f"leafCellNumber is {pod.leaf_count}, but {devices}; it must be at least as many"
         raise RequestError.at(path, message)
+
+
+def _names_vc(pod: ManagedPod) -> bool:
+    """Tell whether a pod or its namespace names its VC; otherwise it has the default one."""
+    is_own = pod.hived is not None or bool(pod.labels.get(marks.VC_LABEL))
+    return is_own or pod.vc != DEFAULT_VC
 
 
 def _vc_path(pod: ManagedPod) -> str:

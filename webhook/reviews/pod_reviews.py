@@ -19,12 +19,14 @@ from webhook.admission.admitter import Admitter
 from webhook.admission.charge_request import ChargeRequest
 from webhook.admission.gang_decision import GangDecision
 from webhook.cluster_view import ClusterView
+from webhook.node_facts import NodeFacts
 from webhook.records.decision_recorder import DecisionRecorder
 from webhook.responses.pod_response import forget_decision, respond_to_pod, respond_with
 from webhook.reviews.live_members import check_room
 from webhook.reviews.pod_groups import by_labels, find_group
 from webhook.reviews.pod_request import build_pod_request
 from webhook.reviews.pod_workloads import PodWorkloads
+from webhook.reviews.possibility import Possibility
 from webhook.wire import ALLOWED, ReviewRequest, ReviewResponse
 
 CheckNode = Callable[[ReviewRequest, ManagedPod], None]
@@ -42,6 +44,7 @@ class PodReviews:
         admitter: Admitter,
         recorder: DecisionRecorder,
         check_node: CheckNode,
+        facts: NodeFacts,
         clock: Clock,
         gates_all: bool,
     ) -> None:
@@ -51,6 +54,7 @@ class PodReviews:
         self._admitter = admitter
         self._recorder = recorder
         self._check_node = check_node
+        self._possibility = Possibility(facts, preview=admitter.preview)
         self._clock = clock
         self._workloads = PodWorkloads(client, clock=clock)
         self._gates_all = gates_all
@@ -72,6 +76,9 @@ class PodReviews:
             pod = self.read_pod(review, by_labels(obj, group)) or pod
             policy = self._view.policies.policy
             request = build_pod_request(review, review.object, pod=pod, group=group, policy=policy)
+            # What a trusted controller creates was checked when its workload was.
+            is_checked = policy.identity.is_trusted(review.user.username)
+            never = self._possibility.check(request, may_refuse=not is_checked)
             decision = await self._decide(request.charge, is_dry_run=review.dry_run)
             if decision.is_running:
                 await check_room(self._client, request.pod)
@@ -83,7 +90,7 @@ class PodReviews:
             pod=request.pod,
             request=request.charge,
             decision=decision,
-            shaped=request.shaped,
+            shaped=replace(request.shaped, warnings=(*request.shaped.warnings, *never)),
             gates_all=self._gates_all,
         )
 
@@ -98,8 +105,9 @@ class PodReviews:
         self._check_node(review, pod)
         policy = self._view.policies.policy
         request = build_pod_request(review, obj, pod=pod, group=None, policy=policy)
+        never = self._possibility.check(request, may_refuse=True)
         decision = self._admitter.preview(request.charge)
-        return respond_with(decision, warnings=request.shaped.warnings)
+        return respond_with(decision, warnings=(*request.shaped.warnings, *never))
 
     async def decide_for_group(
         self, review: ReviewRequest, obj: Mapping[str, Any], group: PodGroup

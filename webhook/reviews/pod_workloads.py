@@ -11,8 +11,10 @@ from typing import Any, Final
 from kube import marks
 from kube.api.client import KubeClient, KubeError
 from kube.follow.owners import OwnerChains
+from kube.read.late_members import format_late, late_of
 from kube.read.workloads import Workload, controller_of
 from kube.values.objects import items, mapping, marks_of
+from policy.errors import ConflictError
 from service.clock import Clock
 from service.memory import BoundedMap
 from webhook.ledger_access.time_budget import KUBE_SECONDS, within_budget
@@ -20,6 +22,8 @@ from webhook.ledger_access.time_budget import KUBE_SECONDS, within_budget
 _LIVE: Final = "status.phase!=Succeeded,status.phase!=Failed"
 _METADATA_LIST: Final = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
 _KEPT: Final = 10_000
+_KEYED: Final = frozenset((marks.GANG_LABEL, marks.GANG_SIZE_LABEL))
+"""Labels of pods whose gang depends on their workload."""
 
 
 class PodWorkloads:
@@ -32,7 +36,10 @@ class PodWorkloads:
         """Gangs, by namespace, label and owner, that have no members without an owner."""
 
     async def with_workload(self, obj: Mapping[str, Any], *, namespace: str) -> Mapping[str, Any]:
-        """Return a pod with the mark of its workload, whatever its author wrote there."""
+        """Return a pod with the mark of its workload, whatever its author wrote there.
+
+        Raises ConflictError if the workload of a member of a gang cannot be read now.
+        """
         workload = await self._find(obj, namespace)
         others = {
             key: text
@@ -40,6 +47,9 @@ class PodWorkloads:
             if key not in (marks.WORKLOAD_ANNOTATION, marks.GANG_BY_ANNOTATION)
         }
         own = {marks.WORKLOAD_ANNOTATION: workload.mark} if workload else {}
+        late = late_of(self._owners.late(workload), marks_of(obj, "labels")) if workload else ()
+        if late:
+            own[marks.LATE_ANNOTATION] = format_late(late)
         metadata = {**mapping(obj.get("metadata")), "annotations": {**others, **own}}
         return {**obj, "metadata": metadata}
 
@@ -47,8 +57,12 @@ class PodWorkloads:
         try:
             async with within_budget(KUBE_SECONDS):
                 workload = await self._owners.resolve(obj, namespace=namespace)
-        except TimeoutError:
+        except (TimeoutError, KubeError) as exc:
             workload = self._owners.known(obj)
+            if not _KEYED.isdisjoint(marks_of(obj, "labels")):
+                # With another workload than its siblings it would be a gang of its own.
+                message = f"the controller of {workload} cannot be read now"
+                raise ConflictError(message) from exc
         gang = marks_of(obj, "labels").get(marks.GANG_LABEL)
         if workload is None or not isinstance(gang, str) or not gang:
             return workload

@@ -30,6 +30,7 @@ from webhook.reviews.pod_templates import (
     find_templates,
     stamp_of,
 )
+from webhook.reviews.possibility import check_job
 from webhook.reviews.submitter import STAMP_PATH, check_stamp
 from webhook.wire import (
     ALLOWED,
@@ -78,6 +79,7 @@ class TemplateReviews:
             if stamp is not None:
                 patch += change.template.stamp_patch(stamp)
                 warnings += self._preview(review, change, stamp)
+                warnings += self._check_job(review, change)
         return ReviewResponse(is_allowed=True, patch=patch, warnings=list(dict.fromkeys(warnings)))
 
     def _changes(self, review: ReviewRequest, obj: Mapping[str, Any]) -> Iterator[_Change]:
@@ -122,6 +124,15 @@ class TemplateReviews:
             raise RequestError.at(change.template.path, preview.message)
         line = f"{PREFIX}with current usage, its pods would be refused: {preview.message}"
         yield plain(line, limit=WARNING_CHARS)
+
+    def _check_job(self, review: ReviewRequest, change: _Change) -> Iterator[str]:
+        """Yield warnings about a Job that does not match the gang of its pods."""
+        obj, before = review.object or {}, review.old_object or {}
+        if obj.get("spec") == before.get("spec"):
+            return
+        pod = self._pods.read_pod(review, change.template.to_pod(review, {}))
+        refuses = self._policies.policy.refuses_impossible
+        yield from check_job(obj, pod.gang if pod else None, refuses=refuses)
 
 
 def _choose_stamp(change: _Change, sender: UserInfo) -> Stamp | None:

@@ -129,6 +129,7 @@ class PreemptionSearch:
             ask.request,
             victims=keys(found.gangs),
             seats=found.seats,
+            nodes=tuple(_placement_of(self._table, seat).node for seat in found.seats),
             cancelled=keys(cancelled),
         )
 

@@ -5,6 +5,7 @@ from dataclasses import replace
 from extender.cells import answers, budget
 from extender.cells.model import Decision, Reason, ReasonCode
 from extender.cells.wording import explain
+from policy.pod_resources import Shortage
 from policy.submission import GangKey, NodeName, PodUid
 from tests.support.cells.builders import ClusterBuilder, a_cluster, a_gang, a_node_cell
 from tests.support.cells.engine_calls import observe_foreign
@@ -66,6 +67,25 @@ def not_offered() -> Decision:
     world = EngineWorld(two_nodes())
     world.place(a_gang("bert").of(2))
     return world.ask(a_gang("bert").of(2), nodes=["n1"])
+
+
+def lacks_cpu() -> Decision:
+    return _lacking("cpu", asked=1500, free=500, total=8000)
+
+
+def lacks_port() -> Decision:
+    return _lacking("host port 80")
+
+
+def lacks_space() -> Decision:
+    return _lacking("")
+
+
+def _lacking(resource: str, **amounts: int) -> Decision:
+    decision = EngineWorld(two_nodes()).ask(a_gang("bert").of(2, 2).at(-1), nodes=["elsewhere"])
+    facts = {"asked": 0, **amounts}
+    shortage = Shortage(resource=resource, short=3, nodes=4, node="n0", **facts)
+    return answers.for_lack(decision, shortage)
 
 
 def gang_full() -> Decision:

@@ -4,14 +4,16 @@ What the planner sees is what the watch delivered, late and repeated; what it as
 or not, or done and reported as failed. What is true is in `pods`.
 """
 
-from collections.abc import Collection, Hashable, Sequence
+from collections.abc import Collection, Hashable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
+from extender.cells.answers import for_lack
 from extender.cells.engine import Engine
 from extender.cells.model import Decision, MemberRequest, PlacedMember
 from extender.queue.gang_planner import GangPlanner
 from extender.queue.model import Action, EvictPod, NominatePod, QueuedPod, ReleasePod
 from policy.placement import Placement
+from policy.pod_resources import Shortage
 from policy.submission import GangKey, NodeName, PodUid
 from policy.topology import Topology
 from tests.support.cells.builders import a_node_cell, nodes_of
@@ -48,13 +50,22 @@ class EngineCells:
         self.is_preempting = engine.is_preempting
         self.leaf_counts = engine.leaf_counts
 
-    def decide(
+    def plan(
         self, request: MemberRequest, *, candidate_nodes: Collection[NodeName], now: float
     ) -> Decision:
         self.asked += 1
-        decision = self._engine.plan(request, candidate_nodes=candidate_nodes, now=now)
+        return self._engine.plan(request, candidate_nodes=candidate_nodes, now=now)
+
+    def apply(
+        self,
+        decision: Decision,
+        *,
+        candidate_nodes: Collection[NodeName],
+        now: float,
+        shortage: Shortage | None = None,
+    ) -> Decision:
         self._engine.apply(decision, now=now)
-        return decision
+        return for_lack(decision, shortage)
 
     def is_bound(self, member: PodUid) -> bool:
         is_known = any(member in view.bound for view in self._engine.gangs())
@@ -78,14 +89,41 @@ class PlannerWorld:
         self.undelivered: dict[PodUid, None] = {}
         self.actions: list[Action] = []
         self.being_bound: dict[PodUid, Placement] = {}
+        self.finished: dict[GangKey, int] = {}
         self.held: dict[PodUid, Placement] = {}
         """Pods that kube-scheduler asks to bind, and that have no answer yet."""
         self.lead()
 
+    # -- nodes without limits but leaf cells
+
     def fitting(
-        self, wishes: Sequence[Hashable], *, without: Collection[NodeName]
+        self, needs: Sequence[Hashable], *, without: Collection[NodeName]
     ) -> Collection[NodeName]:
         return {node: None for node in self.nodes if node not in without}
+
+    suiting = freeable = fitting
+
+    def closed_to(self, members: Iterable[PodUid]) -> Collection[NodeName]:
+        return ()
+
+    def crowded(
+        self,
+        seats: Iterable[tuple[PodUid, NodeName]],
+        *,
+        needs: Sequence[Hashable],
+        ending: Collection[PodUid],
+    ) -> Collection[NodeName]:
+        return ()
+
+    def shortage(
+        self, needs: Sequence[Hashable], *, without: Collection[NodeName]
+    ) -> Shortage | None:
+        return None
+
+    def take_grown(self) -> Collection[Hashable]:
+        return ()
+
+    # -- bindings
 
     def is_open(self, uid: PodUid) -> bool:
         return uid in self.held
@@ -160,6 +198,11 @@ class PlannerWorld:
         self.planner.wake()
 
     # -- users
+
+    def finish(self, gang: GangKey, count: int, *, workload: str = "job") -> None:
+        """So many members have succeeded by now."""
+        self.finished[gang] = count
+        self.planner.note_finished(gang, workload, count)
 
     def create(self, request: MemberRequest, *, size: int, **fields: object) -> None:
         pod = FakePod(
@@ -258,7 +301,9 @@ class PlannerWorld:
         pods = [pod.seen_as for pod in self.gangs()[key]]
         first = min(pods, key=lambda pod: (pod.created, pod.uid))
         runs = any(pod.node is not None for pod in pods)
-        least = min(first.request.gang_min or first.gang_size, first.gang_size)
+        left = first.gang_size - self.finished.get(key, 0)
+        left -= len(first.late) if left > len(first.late) else 0
+        least = min(first.request.gang_min or left, left)
         assert runs or count >= least, f"{count} of {least} members of {key} are bound"
 
     def _has_room(self, node: NodeName, pod: FakePod) -> bool:

@@ -14,6 +14,7 @@ from kube.read.gangs import GangForm
 from service.clock import Clock
 from service.settings import Address
 from state.log.log import DecisionLog
+from state.nodes.seen_nodes import SeenNodes
 from tests.support.kube.config_maps import a_policy_map
 from tests.support.kube.events import KeptEvents
 from tests.support.policy.documents import CLASSES_TEXT
@@ -78,6 +79,7 @@ class Webhook:
     jobs: dict[str, dict[str, Any]] = field(default_factory=dict)
     stored: list[Mapping[str, Any]] = field(default_factory=list)
     client: KubeClient | None = None
+    seen: SeenNodes | None = None
 
     def __post_init__(self) -> None:
         metrics = WebhookMetrics(CollectorRegistry())
@@ -96,11 +98,17 @@ class Webhook:
         reviews = build_reviews(
             replace(SETTINGS, gates_all=self.gates_all),
             view=view,
-            state=WebhookState(ledger=self.world.ledger, usage=self.world.usage, log=self.log),
+            state=WebhookState(
+                ledger=self.world.ledger,
+                usage=self.world.usage,
+                log=self.log,
+                seen_nodes=self.seen,
+            ),
             client=client,
             clock=clock,
             events=self.events,
             metrics=metrics,
         )
+        self.facts = reviews.facts
         self.pods, self.guard = Responding(reviews.pods), Responding(reviews.guard)
         self.templates, self.bindings = Responding(reviews.templates), Responding(reviews.bindings)

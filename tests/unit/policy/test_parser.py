@@ -91,7 +91,7 @@ other: 1
         "rules[4].then: must be retain, fail or the name of a class: 5 is not a name",
         "rules[4].note: is 501 characters long; at most 500 are allowed",
         "rules[5].note: must not contain characters that cannot be printed",
-        "other: unknown key; known keys are apiVersion, kind, rules",
+        "other: unknown key; known keys are apiVersion, kind, rules, impossible",
     ]
 
 
@@ -160,7 +160,7 @@ default: x
         ),
         (
             f"{HEAD}Rules\nrules: []\n'a b\\n': 1",
-            ['["a b\\\\n"]: unknown key; known keys are apiVersion, kind, rules'],
+            ['["a b\\\\n"]: unknown key; known keys are apiVersion, kind, rules, impossible'],
         ),
     ],
     ids=lambda value: repr(value)[:40],

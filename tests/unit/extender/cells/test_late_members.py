@@ -33,7 +33,7 @@ def test_a_replacement_preempts_the_gang_that_took_its_place() -> None:
     world.apply(decision)
     assert world.state("borrower") is GangState.BEING_PREEMPTED
     assert world.state("pair") is GangState.ALLOCATED
-    assert world.ask(pair, member=1) == replace(decision, seats=())
+    assert world.ask(pair, member=1) == replace(decision, seats=(), nodes=())
 
 
 def test_what_a_late_member_waits_for_is_kept_for_it() -> None:

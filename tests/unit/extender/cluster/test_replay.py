@@ -44,7 +44,7 @@ class MixedLoad:
         self.ending: dict[PodUid, None] = {}
         self._words = {"gang": 3, "ask": 8, "bind": 4, "end": 3, "node": 1, "expire": 1}
         self._words |= {"refresh": 1, "rerank": 1} | (
-            {"leave": 3, "linger": 1} if has_grace else {}
+            {"leave": 3, "linger": 1, "raise_one": 2} if has_grace else {}
         )
         self._random = Random(seed)
         self._text = text
@@ -155,6 +155,22 @@ class MixedLoad:
     def _expire(self) -> None:
         self._now += self._random.choice([0, 12])
         self.cluster.expire(now=self._now)
+
+    def _raise_one(self) -> None:
+        """The effective class of one gang is raised."""
+        gangs = sorted(gang.gang for gang in self.cluster.gangs())
+        if not gangs:
+            return
+        gang, rank = self._random.choice(gangs), self._random.choice([0, 5, 9])
+        for uid, request in self.asking.items():
+            if request.gang == gang and request.priority < rank:
+                self.asking[uid] = replace(request, priority=rank)
+        for uid, bound in self.running.items():
+            if bound.request.gang == gang and bound.request.priority < rank:
+                raised = replace(bound.request, priority=rank)
+                self.running[uid] = replace(bound, request=raised)
+        self.cluster.raise_gang(gang, rank)
+        check(self.cluster._engine)
 
     def _rerank(self) -> None:
         """Some gangs are of a class that counts otherwise from now on."""

@@ -8,6 +8,7 @@ from policy.submission import GangKey, NodeName, PodUid
 from policy.topology import ChainName
 from tests.support.cells.engine_calls import check, list_nodes
 from tests.support.extender.shell import Shell
+from tests.support.kube.objects import uid_of
 from tests.support.kube.pods import PodBuilder, a_pod
 from tests.support.kube.workloads import workload_mark
 
@@ -162,10 +163,11 @@ def test_pods_that_are_ending_already_are_known_after_a_take_over() -> None:
     check(shell.cluster._engine)
 
 
-def _a_member(name: str, *, index: int, job: str = "train") -> PodBuilder:
-    pod = a_pod(name).with_gpus(1).in_gang("bert", size=3)
+def _a_member(name: str, *, index: int, job: str = "train", run: str = "") -> PodBuilder:
+    pod = a_pod(name).with_gpus(1).in_gang("bert", size=3).controlled_by("Job", job)
+    pod["metadata"]["ownerReferences"][0]["uid"] = uid_of(run or job)
     pod = pod.labelled(marks.JOB_INDEX_LABEL, str(index))
-    return pod.annotated(marks.WORKLOAD_ANNOTATION, workload_mark(job))
+    return pod.annotated(marks.WORKLOAD_ANNOTATION, workload_mark("set", kind="JobSet"))
 
 
 def test_members_that_have_succeeded_are_counted_by_index(shell: Shell) -> None:
@@ -175,14 +177,29 @@ def test_members_that_have_succeeded_are_counted_by_index(shell: Shell) -> None:
         shell.pods.upsert(_a_member(name, index=index).in_phase("Succeeded"))
     shell.pods.upsert(_a_member("a", index=0).in_phase("Succeeded"))
     shell.pods.upsert(_a_member("c", index=2).in_phase("Failed"))
-    shell.pods.upsert(_a_member("d", index=2, job="another").in_phase("Succeeded"))
-    assert told == [("bert", 1), ("bert", 2), ("bert", 2), ("bert", 1)]
-    shell.pods.upsert(_a_member("e", index=2))
-    assert shell.pods.finished.count(shell.pod("e")) == 2
-    shell.pods.remove(_a_member("b", index=1))
-    assert shell.pods.finished.count(shell.pod("e")) == 2
-    shell.pods.replace([_a_member("e", index=2)])
+    assert told == [("bert", 1), ("bert", 2), ("bert", 2)]
+    shell.pods.upsert(_a_member("d", index=0, job="another").in_phase("Succeeded"))
+    assert told[-1] == ("bert", 3), "of another Job of the same workload"
+    other = _a_member("e", index=2).annotated(marks.WORKLOAD_ANNOTATION, workload_mark("x"))
+    shell.pods.upsert(other)
     assert shell.pods.finished.count(shell.pod("e")) == 0
+
+
+def test_a_member_that_has_succeeded_counts_after_its_pod_was_deleted(shell: Shell) -> None:
+    for name, index in (("a", 0), ("b", 1)):
+        shell.pods.upsert(_a_member(name, index=index).in_phase("Succeeded"))
+    shell.pods.remove(_a_member("b", index=1))
+    shell.pods.replace([_a_member("e", index=2)])
+    assert shell.pods.finished.count(shell.pod("e")) == 2
+    shell.pods.upsert(_a_member("a2", index=0))
+    assert shell.pods.finished.count(shell.pod("e")) == 1, "it was created again"
+
+
+def test_members_of_a_controller_that_was_replaced_do_not_count(shell: Shell) -> None:
+    """As a JobSet that restarts deletes its Jobs and creates them again."""
+    shell.pods.upsert(_a_member("a", index=0, run="first").in_phase("Succeeded"))
+    shell.pods.replace([_a_member("b", index=1, run="second")])
+    assert shell.pods.finished.count(shell.pod("b")) == 0
 
 
 def test_a_pod_that_no_workload_made_is_not_counted(shell: Shell) -> None:

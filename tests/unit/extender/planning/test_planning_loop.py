@@ -1,132 +1,28 @@
 """The planner's shell: what is seen of pods, nodes and PodGroups, and which pods it lets go."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
-from typing import Any
+from collections.abc import Callable
 
 import pytest
 
-from extender.feeds.node_feed import NodeSink
-from extender.feeds.requests import to_member_request
 from extender.outcomes.evictions import Evictions
 from extender.planning.action_executor import ActionExecutor
-from extender.planning.cluster_cells import ClusterCells
-from extender.planning.held_calls import HeldCalls
-from extender.planning.held_pods import HeldPods
 from extender.planning.pending_writes import PendingWrites
-from extender.planning.planning_loop import PlanningLoop
-from extender.queue.model import Action, ReleasePod
 from kube import marks
 from kube.api.binder import PodRef
 from kube.api.pod_ender import Ended
-from kube.read.managed_pod import ManagedPod
-from kube.read.node_choice import NodeChoice
 from policy.classes import NO_CLASSES, Classes, PriorityClass
 from policy.errors import BackendError
 from policy.placement import Placement
-from policy.submission import ClassName, GangKey, NodeName, PodUid
+from policy.submission import ClassName, GangKey, NodeName
 from policy.topology import ChainName
 from tests.support.background import background
 from tests.support.extender.leading import AlwaysLeading
+from tests.support.extender.planning import planning
 from tests.support.extender.shell import Shell
 from tests.support.kube.nodes import a_node
 from tests.support.kube.pods import PodBuilder, a_hived_pod, a_pod
 from tests.support.policy.cluster_texts import hived_text
-
-
-class Groups:
-    """PodGroups, as they become known."""
-
-    def __init__(self) -> None:
-        self.sizes: dict[str, int] = {}
-
-    def size(self, pod: ManagedPod) -> int | None:
-        return self.sizes.get(pod.gang.key.name)
-
-    def is_awaited(self, pod: ManagedPod) -> bool:
-        return pod.gang.size is None and self.size(pod) is None
-
-
-class Quota:
-    """Holds every gang, unless there is room."""
-
-    def __init__(self) -> None:
-        self.has_room = True
-
-    def holds(self, _: ManagedPod) -> bool:
-        return not self.has_room
-
-
-class RecordingExecutor:
-    """Keeps the pods that it was to release."""
-
-    def __init__(self) -> None:
-        self.released: list[PodUid] = []
-
-    async def execute(self, action: Action, *, is_wanted: Callable[[], bool]) -> None:
-        assert is_wanted()
-        if isinstance(action, ReleasePod):
-            self.released.append(action.uid)
-
-
-class Planning:
-    """A planner over a cluster of four nodes with eight leaf cells."""
-
-    def __init__(self, executor: ActionExecutor | None = None, shell: Shell | None = None) -> None:
-        self.shell = shell or Shell()
-        self.groups = Groups()
-        self.classes: Classes = NO_CLASSES
-        self.executor = RecordingExecutor()
-        choice = NodeChoice()
-        self.nodes = NodeSink(self.shell.cluster, choice)
-        self.quota = Quota()
-        self.planner = PlanningLoop(
-            cells=ClusterCells(
-                self.shell.cluster,
-                self.shell.pods,
-                outcomes=self.shell.outcomes,
-                calls=HeldCalls(PendingWrites()),
-            ),
-            pods=self.shell.pods,
-            nodes=choice,
-            to_request=lambda pod: to_member_request(pod, classes=self.classes, sizes=self.groups),
-            executor=executor or self.executor,  # type: ignore[arg-type] # all that it uses
-            held=HeldPods(
-                awaits_group=self.groups.is_awaited,
-                quota=self.quota,  # type: ignore[arg-type] # all that it uses
-            ),
-            outcomes=self.shell.outcomes,
-            clock=self.shell.clock,
-        )
-        self.shell.recover()
-
-    def add_nodes(self, **spec: Any) -> None:
-        for index in range(4):
-            self.nodes.upsert(a_node(f"node-{index:02}").with_spec(**spec))
-
-    async def looked(self) -> list[PodUid]:
-        """Let it look until it has nothing to do; whom it has released."""
-        for _ in range(50):
-            await asyncio.sleep(0)
-        return sorted(self.executor.released)
-
-    def waiting(self) -> dict[str, str]:
-        """Why gangs wait."""
-        return {str(entry.gang): entry.reason.text for entry in self.shell.waiting}
-
-    def placed(self) -> list[str]:
-        members = self.shell.cluster.members
-        return sorted(one.placement.node for _, one in members.items())
-
-
-@asynccontextmanager
-async def planning(
-    executor: ActionExecutor | None = None, shell: Shell | None = None
-) -> AsyncIterator[Planning]:
-    plans = Planning(executor, shell)
-    async with background(plans.planner.run()):
-        yield plans
 
 
 async def test_a_taint_that_is_taken_off_wakes_who_waits_for_the_nodes() -> None:

@@ -31,7 +31,7 @@ def test_the_last_retry_of_a_job_starts() -> None:
     _create(world, gang, 1)
     run(world)
     assert nodes_of_gang(world, "bert") == [None]
-    world.planner.note_finished(BERT, "job", 1)
+    world.finish(BERT, 1)
     run(world)
     assert is_whole(world, "bert")
     view = world.engine.gang(BERT)
@@ -50,8 +50,8 @@ def test_what_another_workload_has_finished_does_not_count() -> None:
 
 def test_a_finished_pod_that_is_deleted_counts_no_more() -> None:
     world, gang = world_of_two_vcs(), a_gang("bert").of(4, 4)
-    world.planner.note_finished(BERT, "job", 1)
-    world.planner.note_finished(BERT, "job", 0)
+    world.finish(BERT, 1)
+    world.finish(BERT, 0)
     _create(world, gang, 1)
     run(world)
     assert nodes_of_gang(world, "bert") == [None]
@@ -64,12 +64,12 @@ def test_a_partly_finished_gang_that_lost_a_member_since_goes_on() -> None:
         _create(world, gang, 0, 1, 2)
         run(world)
         world.delete(PodUid("bert-0"))
-        world.planner.note_finished(BERT, "job", 1)
+        world.finish(BERT, 1)
         world.delete(PodUid("bert-1"))
         deliver(world)
         if is_new_leader:
             world.lead()
-            world.planner.note_finished(BERT, "job", 1)
+            world.finish(BERT, 1)
         _create(world, gang, 1)
         run(world)
         assert len(nodes_of_gang(world, "bert")) == 2

@@ -337,3 +337,54 @@ async def test_members_that_are_still_to_come_stay_paid_for() -> None:
         books.seconds = seconds
         await books.keeper.compare()
     assert await books.held() == 16
+
+
+# -- gangs beyond quota
+
+
+async def test_the_ledger_has_the_class_of_a_raised_gang_until_its_pods_state_it() -> None:
+    books, decision = Books(), uuid4()
+    lowered = gang_charge("g", decision=decision)
+    lowered = replace(lowered, class_name=ClassName("oppo"), rises_to=ClassName("prod"))
+    await books.ledger.charge(lowered)
+    for name in ("a", "b"):
+        books.shell.pods.upsert(member(name, decision).of_class("oppo"))
+    term = LeaderTerm(leadership=LEADERSHIP, epoch=1)
+    await books.ledger.raise_class(lowered, ClassName("prod"), is_high=True, term=term)
+    await books.keeper.compare()
+    (live,) = await books.ledger.charges()
+    assert (live.charge.class_name, live.charge.raised_from) == ("prod", "oppo")
+
+
+async def test_what_the_ledger_lost_is_charged_beyond_quota_again() -> None:
+    books, decision = Books(), uuid4()
+    for name in ("a", "b"):
+        pod = member(name, decision).of_class("oppo")
+        books.shell.pods.upsert(pod.annotated(marks.OVER_QUOTA_ANNOTATION, "prod"))
+    await books.keeper.compare()
+    (live,) = await books.ledger.charges()
+    assert (live.charge.class_name, live.charge.rises_to) == ("oppo", "prod")
+
+
+async def test_what_the_ledger_lost_of_a_raised_gang_is_charged_in_its_effective_class() -> None:
+    books, decision = Books(), uuid4()
+    for name in ("a", "b"):
+        pod = member(name, decision).of_class("oppo")
+        books.shell.pods.upsert(pod.annotated(marks.EFFECTIVE_CLASS_ANNOTATION, "prod"))
+    await books.keeper.compare()
+    (live,) = await books.ledger.charges()
+    standing = (live.charge.class_name, live.charge.rises_to, live.charge.raised_from)
+    assert standing == ("prod", None, "oppo")
+
+
+async def test_the_end_of_a_gang_is_told_to_those_that_wait_for_its_quota() -> None:
+    books, decision, freed = Books(), uuid4(), list[Scope]()
+    books.keeper.on_freed.append(freed.extend)
+    await books.ledger.charge(gang_charge("g", decision=decision))
+    pod = member("a", decision).charged_to("vision")
+    books.shell.pods.upsert(pod)
+    await books.keeper.settle()
+    assert freed == []
+    books.shell.pods.remove(pod)
+    await books.keeper.settle()
+    assert Scope(None, GroupName("vision")) in freed

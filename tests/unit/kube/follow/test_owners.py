@@ -3,6 +3,8 @@
 import asyncio
 from typing import Any
 
+import pytest
+
 from kube.api.client import KubeClient, KubeError
 from kube.follow.owners import OwnerChains
 from tests.support.kube.objects import ObjectBuilder
@@ -86,6 +88,17 @@ async def test_the_last_link_counts_if_the_next_cannot_be_read() -> None:
     )
     assert len(api.asked) == 1
     time.seconds = 11
+    assert await _top(owners, a_pod().controlled_by("Job", "a")) == "JobSet set"
+
+
+async def test_a_link_that_the_api_server_does_not_give_now_is_an_error() -> None:
+    api = Api(a_stored_owner("a").controlled_by("JobSet", "set", api_version="jobset.x-k8s.io/v1"))
+    owners = OwnerChains(api, monotonic=Time())
+    for status in (500, 429):
+        api.status = status
+        with pytest.raises(KubeError):
+            await _top(owners, a_pod().controlled_by("Job", "a"))
+    api.status = 0
     assert await _top(owners, a_pod().controlled_by("Job", "a")) == "JobSet set"
 
 

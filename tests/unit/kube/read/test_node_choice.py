@@ -4,8 +4,7 @@ from typing import Any
 
 import pytest
 
-from kube.read.node_choice import NodeChoice, NodeTraits, NodeWish, read_traits, read_wish
-from policy.submission import NodeName
+from kube.read.node_choice import NodeTraits, NodeWish, read_traits, read_wish
 
 
 def _node(name: str = "n0", *, labels: dict[str, str] | None = None, **spec: Any) -> NodeTraits:
@@ -113,34 +112,3 @@ def test_equal_wishes_are_one() -> None:
     first = _wish(nodeSelector={"a": "1", "b": "2"})
     assert first == _wish(nodeSelector={"b": "2", "a": "1"})
     assert hash(first) == hash(_wish(nodeSelector={"b": "2", "a": "1"}))
-
-
-def test_the_choice_follows_the_nodes() -> None:
-    choice = NodeChoice()
-    zone_a = _wish(nodeSelector={"zone": "a"})
-    assert choice.upsert(_node("n0", labels={"zone": "a"}))
-    assert list(choice.fitting([zone_a], without=())) == ["n0"]
-    choice.upsert(_node("n1", labels={"zone": "a"}))
-    choice.upsert(_node("n0", labels={"zone": "b"}))
-    assert list(choice.fitting([zone_a], without=())) == ["n1"]
-    choice.remove(NodeName("n1"))
-    assert list(choice.fitting([zone_a], without=())) == []
-
-
-def test_an_unchanged_node_matters_to_nobody() -> None:
-    choice = NodeChoice()
-    choice.upsert(_node("n0"))
-    assert not choice.upsert(_node("n0"))
-
-
-def test_several_wishes_must_all_be_met_and_some_nodes_left_out() -> None:
-    choice = NodeChoice()
-    for name, labels in {
-        "n0": {"zone": "a"},
-        "n1": {"zone": "a", "disk": "ssd"},
-        "n2": {"zone": "a", "disk": "ssd"},
-    }.items():
-        choice.upsert(_node(name, labels=labels))
-    wishes = [_wish(nodeSelector={"zone": "a"}), _wish(nodeSelector={"disk": "ssd"})]
-    assert list(choice.fitting(wishes, without=[NodeName("n2")])) == ["n1"]
-    assert list(choice.fitting([], without=())) == ["n0", "n1", "n2"]

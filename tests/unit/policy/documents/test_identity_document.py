@@ -117,5 +117,5 @@ virtualClusters: {{lab: {{}}, other: {{}}}}
         'cm/identity: vcs.nowhere: the Cluster document has no VC "nowhere"'
     ]
     known = build_policy([cluster]).identity
-    with pytest.raises(RequestError, match='there is no VC "nowhere"; the VCs are lab, other'):
+    with pytest.raises(RequestError, match='there is no VC "nowhere"; VCs open to you: lab, other'):
         known.check_vc(VcName("nowhere"), user=UserName("a"), groups=(), path="")

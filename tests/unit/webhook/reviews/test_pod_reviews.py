@@ -4,12 +4,13 @@ from typing import Any
 
 import pytest
 
+from kube.api.client import KubeClient, KubeError
 from kube.hived.spec import HivedGang, HivedMembers, HivedSpec, parse_spec
 from policy.submission import GangKey, VcName
 from simulation.objects.patch import json_patch
-from tests.support.kube.objects import uid_of
+from tests.support.kube.objects import ObjectBuilder, uid_of
 from tests.support.kube.pods import PodBuilder, a_pod
-from tests.support.kube.workloads import workload_mark
+from tests.support.kube.workloads import a_stored_owner, workload_mark
 from tests.support.state.charges import TERM
 from tests.support.webhook.admission_world import AdmissionWorld
 from tests.support.webhook.review_requests import a_review
@@ -270,3 +271,55 @@ async def test_a_retry_joins_the_gang_of_its_job_that_was_admitted_before_an_upg
     assert "cellgate.io/workload" in stored["metadata"]["annotations"]
     charged = [live.charge.gang for live in await webhook.world.ledger.charges()]
     assert sorted(charged) == [GangKey("lab", "bert"), GangKey("lab", "bert", uid_of("b"))]
+
+
+async def test_members_that_their_workload_creates_later_are_listed_on_each_pod() -> None:
+    workers = {"metadata": {"labels": {"cellgate.io/gang-size": "3"}}, "spec": _GPU_SPEC}
+    group = {"size": 3, "workerTemplate": workers}
+    lws = a_stored_owner("vllm", kind="LeaderWorkerSet")
+    lws["apiVersion"] = "leaderworkerset.x-k8s.io/v1"
+    lws["spec"] = {"startupPolicy": "LeaderReady", "leaderWorkerTemplate": group}
+    webhook = Webhook(client=_Owners(lws))
+    leader = default_scheduler_pod("vllm-0").labelled("cellgate.io/gang-size", "3")
+    leader = leader.labelled("leaderworkerset.sigs.k8s.io/name", "vllm")
+    version = "leaderworkerset.x-k8s.io/v1"
+    leader = leader.controlled_by("LeaderWorkerSet", "vllm", api_version=version)
+    _, stored = await _create(webhook, leader, user=JOB_CONTROLLER)
+    assert stored["metadata"]["annotations"]["cellgate.io/late-members"] == "2x1"
+    (live,) = await webhook.world.ledger.charges()
+    assert live.charge.gang == GangKey("lab", "vllm-0", uid_of("vllm"))
+
+
+_GPU_SPEC = {"containers": [{"name": "main", "resources": {"limits": {"nvidia.com/gpu": "1"}}}]}
+
+
+class _Owners(KubeClient):
+    """Has one workload."""
+
+    def __init__(self, owner: ObjectBuilder) -> None:
+        self._owner = owner
+
+    async def request(self, method: str, path: str, **_: Any) -> dict[str, Any]:
+        if path.endswith(f"/{self._owner['metadata']['name']}"):
+            return dict(self._owner)
+        raise KubeError(f"{method} {path}: not found", status=404)
+
+
+class _Failing(KubeClient):
+    """An API server that fails."""
+
+    def __init__(self) -> None:
+        pass
+
+    async def request(self, method: str, path: str, **_: Any) -> dict[str, Any]:
+        raise KubeError(f"{method} {path}: overloaded", status=500)
+
+
+async def test_a_member_whose_workload_cannot_be_read_is_created_again_later() -> None:
+    webhook = Webhook(client=_Failing())
+    refused, _ = await _create(webhook, _a_member("a"), user=JOB_CONTROLLER)
+    assert (refused.is_allowed, refused.code) == (False, 429)
+    assert refused.message == "the controller of Job a cannot be read now; try again"
+    single = default_scheduler_pod("b").controlled_by("Job", "b")
+    _, stored = await _create(webhook, single, user=JOB_CONTROLLER)
+    assert stored["metadata"]["annotations"]["cellgate.io/workload"] == workload_mark("b")

@@ -1,0 +1,141 @@
+"""Finds a decision about a member that respects the room on nodes beside leaf cells.
+
+The engine knows leaf cells; `ports.Nodes` knows CPU, memory and the rest. So the engine is offered
+only nodes that have room for a member. Where that is not enough, nodes are offered on which gangs
+could end, and the engine may name victims there: they free CPU and memory, too. In both cases the
+plan is checked: all members that are to be on one node must have room there together, next to the
+pods that stay. A node that fails is left out, and the engine plans again, a few times at most.
+
+If a gang waits only because of the room beside leaf cells, the decision says what nodes lack.
+"""
+
+from collections.abc import Callable, Collection, Hashable, Iterator, Sequence
+from dataclasses import dataclass
+
+from extender.cells.model import (
+    OPPORTUNISTIC,
+    Decision,
+    MemberRequest,
+    Place,
+    Preempt,
+    Reject,
+    Wait,
+)
+from extender.queue.model import QueuedPod
+from extender.queue.ports import Cells, Nodes
+from extender.queue.queued_gang import QueuedGang
+from policy.pod_resources import Shortage
+from policy.submission import NodeName, PodUid
+
+_TRIES = 8
+_NO_NODES: dict[NodeName, None] = {}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Choice:
+    """A decision that is not applied yet, and what it was based on."""
+
+    decision: Decision
+    candidates: Collection[NodeName]
+    shortage: Shortage | None = None
+
+
+class RoomSearch:
+    """Decides about the members of one gang that have no place."""
+
+    def __init__(
+        self,
+        gang: QueuedGang,
+        members: Sequence[QueuedPod],
+        *,
+        cells: Cells,
+        nodes: Nodes,
+        now: float,
+    ) -> None:
+        self._gang = gang
+        self._members = members
+        self._cells = cells
+        self._nodes = nodes
+        self._now = now
+        is_free = gang.first.request.ignores_candidates
+        self._needs: tuple[Hashable, ...] = () if is_free else gang.node_wishes()
+        closed = nodes.closed_to([pod.uid for pod in members])
+        self._closed = {**gang.refused_nodes, **dict.fromkeys(closed)}
+
+    def choose(self, request: MemberRequest) -> Choice:
+        """Decide about a member and, if its gang has no place yet, about all of them."""
+        if self._cells.is_preempting(self._gang.key):
+            reserved = self._search(request, self._nodes.freeable)
+            if not isinstance(reserved.decision, Wait):
+                return reserved
+        found = self._search(request, self._nodes.fitting)
+        if isinstance(found.decision, Place | Reject):
+            return found
+        all_nodes = self._nodes.suiting(self._needs, without=self._closed)
+        if len(all_nodes) == len(found.candidates):
+            return found
+        if self._gang.first.may_preempt and request.priority != OPPORTUNISTIC:
+            freed = self._search(request, self._nodes.freeable)
+            if isinstance(freed.decision, Preempt):
+                return freed
+        return self._explained(request, found, all_nodes)
+
+    def _explained(
+        self, request: MemberRequest, found: Choice, all_nodes: Collection[NodeName]
+    ) -> Choice:
+        """Say what nodes lack if the gang could start, or preempt, but for that."""
+        is_waiting = isinstance(found.decision, Wait)
+        if not is_waiting or isinstance(self._plan(request, all_nodes), Wait):
+            return found
+        shortage = self._nodes.shortage(self._needs, without=self._closed)
+        return Choice(decision=found.decision, candidates=found.candidates, shortage=shortage)
+
+    def _search(
+        self,
+        request: MemberRequest,
+        offer: Callable[..., Collection[NodeName]],
+    ) -> Choice:
+        """Plan on the nodes of an offer; leave nodes out on which the members lack room."""
+        without = dict(self._closed)
+        for _ in range(_TRIES):
+            candidates = offer(self._needs, without=without)
+            decision = self._plan(request, candidates)
+            crowded = self._crowded(decision)
+            if not crowded:
+                return Choice(decision=decision, candidates=candidates)
+            without.update(dict.fromkeys(crowded))
+        return Choice(decision=self._plan(request, _NO_NODES), candidates=_NO_NODES)
+
+    def _plan(self, request: MemberRequest, candidates: Collection[NodeName]) -> Decision:
+        return self._cells.plan(request, candidate_nodes=candidates, now=self._now)
+
+    def _crowded(self, decision: Decision) -> Collection[NodeName]:
+        """Return the nodes that lack room for the members that a decision puts there."""
+        if not self._needs:
+            return ()
+        match decision:
+            case Place(placement=own, others=others):
+                places = [(one.node, len(one.leaf_cells)) for one in (own, *others)]
+                seats = self._seats(decision.request, places)
+                return self._nodes.crowded(seats, needs=self._needs, ending=())
+            case Preempt(seats=reserved, nodes=nodes, victims=victims):
+                places = [
+                    (node, len(seat.leaves)) for node, seat in zip(nodes, reserved, strict=True)
+                ]
+                seats = self._seats(decision.request, places)
+                ending = {uid for victim in victims for uid in self._cells.members_of(victim)}
+                return self._nodes.crowded(seats, needs=self._needs, ending=ending)
+        return ()
+
+    def _seats(
+        self, request: MemberRequest, places: Sequence[tuple[NodeName, int]]
+    ) -> Iterator[tuple[PodUid, NodeName]]:
+        """Give each place to a member of its size; missing members are like the asking one."""
+        waiting: dict[int, list[PodUid]] = {}
+        for pod in self._members:
+            if pod.uid != request.member:
+                waiting.setdefault(pod.request.leaf_count, []).append(pod.uid)
+        waiting.setdefault(request.leaf_count, []).insert(0, request.member)
+        for node, size in places:
+            left = waiting.get(size)
+            yield left.pop(0) if left else request.member, node
