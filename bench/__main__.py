@@ -8,7 +8,7 @@ from pathlib import Path
 import orjson
 
 from bench import budgets
-from bench.core import engine, nodes, pods, rules
+from bench.core import engine, nodes, pods, room, rules
 from bench.report import Benchmark, build_report, format_table
 from bench.services import extender, webhook
 from bench.state import ledger, log
@@ -20,6 +20,7 @@ _BENCHMARKS: dict[str, Benchmark] = {
     "log": log.measure,
     "nodes": nodes.measure,
     "pods": pods.measure,
+    "room": room.measure,
     "rules": rules.measure,
     "webhook": webhook.measure,
 }

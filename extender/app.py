@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator, Coroutine, Iterator, Mapping
 from contextlib import asynccontextmanager
 from functools import partial
-from typing import Any
+from typing import Any, Final, NoReturn
 
 from aiohttp import web
 from aiohttp.typedefs import Middleware
@@ -32,6 +32,7 @@ from kube.api.client import KubeClient
 from kube.api.feed import Feed, FeedSource, paused
 from kube.api.leadership import LeaderLabel, Leadership
 from kube.api.token_reviews import AccessReviews
+from kube.follow.disruption_budgets import PATH as BUDGETS_PATH
 from kube.read.trimming import trim_node, trim_pod
 from service.clock import Clock
 from service.health import Health
@@ -46,6 +47,7 @@ from state.nodes.seen_nodes import SeenNodes
 
 # 5,000 whole nodes of some kilobytes each, and a margin.
 _MAX_BODY_BYTES = 64 * 2**20
+_BUDGETS_AGAIN_SECONDS: Final = 60.0
 
 _USABLE_CLUSTER = "a valid Cluster document"
 _ABLE_TO_LEAD = "state recovered from running pods, or another replica leads"
@@ -97,6 +99,7 @@ async def run_extender(
         work = _lead(state, verbs, upkeep, feeds=feeds, health=health, settings=settings)
         extender.supervisor.start("leadership", work)
         _start(extender.supervisor, state, feeds=feeds)
+        extender.supervisor.start("PodDisruptionBudgets", _follow_budgets(client, state))
         if certificates is not None:
             extender.supervisor.start("certificates", certificates.run())
         yield extender
@@ -185,6 +188,14 @@ def _start(supervisor: Supervisor, state: ExtenderState, *, feeds: Mapping[str, 
         supervisor.start("cluster file", state.file.run())
 
 
+async def _follow_budgets(client: KubeClient, state: ExtenderState) -> NoReturn:
+    """Follow budgets for as long as they can be read; no start waits for them."""
+    source = FeedSource(path=BUDGETS_PATH, sink=state.budgets, is_optional=True)
+    while True:
+        await Feed(client, source, clock=state.clock).run()
+        await asyncio.sleep(_BUDGETS_AGAIN_SECONDS)
+
+
 async def _run_after(first: Feed, second: Feed) -> None:
     await first.synced.wait()
     await second.run()
@@ -226,6 +237,7 @@ def _leader_tasks(
     yield verbs.planner.run()
     yield verbs.evictions.run()
     yield state.reclaims.run()
+    yield state.budget_sync.run()
     yield state.census.run()
     yield expire_leases(
         state.cluster,

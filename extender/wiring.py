@@ -37,6 +37,7 @@ from extender.planning.quota_queue import QuotaQueue
 from extender.room.cluster_room import ClusterRoom
 from extender.room.fitting_nodes import FittingNodes
 from extender.settings import LEADERSHIP, ExtenderSettings
+from extender.upkeep.budget_sync import BudgetSync
 from extender.upkeep.half_bound_gangs import HalfBoundGangs
 from extender.upkeep.ledger_sync import LedgerSync
 from extender.upkeep.node_quarantine import NodeQuarantine
@@ -56,6 +57,7 @@ from kube.api.node_writer import NodeWriter
 from kube.api.pod_ender import PodEnder
 from kube.api.pod_writer import PodMarker, PodWaker
 from kube.api.suspender import WorkloadSuspender
+from kube.follow.disruption_budgets import DisruptionBudgetSink
 from kube.follow.namespaces import NamespaceSink
 from kube.follow.pod_groups import PodGroupFollower
 from kube.follow.policies import PolicySink
@@ -105,6 +107,8 @@ class ExtenderState:
             to_bound=to_bound_now,
         )
         self.outcomes = self._build_outcomes()
+        self.budgets = DisruptionBudgetSink()
+        self.budget_sync = BudgetSync(budgets=self.budgets, cluster=self.cluster, pods=self.pods)
         RefusedNodes(cluster=self.cluster, pods=self.pods, metrics=self.metrics)
         self.reclaims = self._build_reclaims(client, is_on=settings.reclaims_gently)
         self.reconciler = Reconciler(
@@ -328,7 +332,13 @@ def _build_binding(
 
 def _build_evictions(state: ExtenderState, client: KubeClient) -> Evictions:
     ender = PodEnder(client, check_leading=state.leading.check, clock=state.clock)
-    return Evictions(ender, pods=state.pods, outcomes=state.outcomes, reclaims=state.reclaims)
+    return Evictions(
+        ender,
+        pods=state.pods,
+        outcomes=state.outcomes,
+        reclaims=state.reclaims,
+        note_for=state.budget_sync.note_for,
+    )
 
 
 def _build_planner(

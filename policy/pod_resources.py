@@ -80,6 +80,11 @@ class PodResources:
     keeps_off: tuple[PodSelector, ...] = ()
     """Required anti-affinity by host name: no such pod may be on the same node."""
 
+    @property
+    def is_special(self) -> bool:
+        """Whether it needs more than amounts."""
+        return bool(self.ports or self.keeps_off)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodePod:

@@ -4,6 +4,7 @@ Times are CPU times or the best of several rounds, so that other load on the mac
 
     engine    plan and apply gangs on clusters of growing size; building and recovery
     spread    racks that gangs span, compared with the optimum and with next-fit
+    room      planning with CPU and memory, compared with leaf cells alone
     nodes     nodes that join, leave and change while gangs run
     rules     a decision by the last rule of tables of growing length
     pods      reading a pod from its JSON

@@ -11,6 +11,7 @@ from extender.cells.answers import reject
 from extender.cells.decide.applier import Applier
 from extender.cells.decide.decider import Decider
 from extender.cells.model import (
+    NO_LIMITS,
     Decision,
     GangView,
     MemberRequest,
@@ -87,17 +88,23 @@ class Engine:
     # -- deciding
 
     def plan(
-        self, request: MemberRequest, *, candidate_nodes: Collection[NodeName], now: float = 0.0
+        self,
+        request: MemberRequest,
+        *,
+        candidate_nodes: Collection[NodeName],
+        now: float = 0.0,
+        limits: Mapping[NodeName, int] = NO_LIMITS,
     ) -> Decision:
         """Decide where a member goes, among the candidate nodes of kube-scheduler.
 
+        `limits` says of some nodes how many idle leaf cells the gang may use there at most.
         Deterministic; changes nothing. `now` is part of the contract, but no rule needs it yet.
         """
         known = self._components.lifecycle.gang_of.get(request.member, request.gang)
         if known != request.gang:
             told = {"uid": request.member, "known": str(known)}
             return reject(request, ReasonCode.GANG_MISMATCH, **told)
-        return self._components.decider.plan(request, candidate_nodes)
+        return self._components.decider.plan(request, candidate_nodes, limits)
 
     def apply(self, decision: Decision, *, now: float) -> None:
         """Carry out a decision of `plan`; ConflictError, and no change, if it is out of date."""
@@ -181,6 +188,13 @@ class Engine:
         False, and nothing changes, if it was not terminating.
         """
         return self._components.lifecycle.set_ending(member, is_ending=False)
+
+    def observe_budget(self, gang: GangKey, *, breaks: bool) -> bool:
+        """Take in whether ending a gang breaks a PodDisruptionBudget: others are victims first.
+
+        False, and nothing changes, if this is known already or the gang has no place.
+        """
+        return self._components.lifecycle.set_breaks_budget(gang, breaks=breaks)
 
     def forget_member(self, member: PodUid) -> None:
         """Take in that a member ended or was deleted, also while it waited."""

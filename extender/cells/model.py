@@ -3,6 +3,8 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from types import MappingProxyType
+from typing import Final
 
 from policy.placement import Placement
 from policy.submission import DEFAULT_VC, GangKey, LeafType, NodeName, PodUid, VcName
@@ -10,6 +12,8 @@ from policy.topology import CellAddress, ChainName, PinnedCellId
 
 OPPORTUNISTIC = -1
 HIGHEST_PRIORITY = 1000
+NO_LIMITS: Final[Mapping[NodeName, int]] = MappingProxyType({})
+"""Limits say of some nodes how many idle leaf cells a gang may use there at most."""
 
 
 class FreeMode(StrEnum):

@@ -232,6 +232,12 @@ class Cluster(ClusterReader):
             for notify in self.on_overdue:
                 notify(known.request.gang)
 
+    def observe_budget(self, gang: GangKey, *, breaks: bool) -> None:
+        """Ending a gang breaks a PodDisruptionBudget, or not any more."""
+        if self._engine.observe_budget(gang, breaks=breaks):
+            self.journal.observe_budget(gang, breaks=breaks)
+            self.version += 1
+
     def forget_member(self, member: PodUid) -> None:
         """A member ended or was deleted."""
         self.journal.forget_member(member)
@@ -275,7 +281,9 @@ class Cluster(ClusterReader):
         context: DecisionContext,
     ) -> Decision:
         """Plan, apply the decision, and log it."""
-        decision = self.plan(request, candidate_nodes=candidate_nodes, now=context.now)
+        decision = self.plan(
+            request, candidate_nodes=candidate_nodes, now=context.now, limits=context.limits
+        )
         return self.apply(decision, candidate_nodes=candidate_nodes, context=context)
 
     def apply(

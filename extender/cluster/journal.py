@@ -1,7 +1,7 @@
 """Rows of the decision log: every input of the engine and every decision, in their order."""
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from extender.cells.model import Decision, Place, PlacedMember
@@ -30,6 +30,8 @@ class DecisionContext:
     """`namespace/name`, for readers of the log."""
     shortage: Shortage | None = None
     """What nodes lack beside leaf cells, if only for that the gang waits."""
+    limits: Mapping[NodeName, int] = field(default_factory=dict)
+    """Of some nodes: how many idle leaf cells the gang may use there at most."""
 
 
 class NoJournal:
@@ -121,6 +123,11 @@ class LogJournal:
         """A member that was told to end takes too long."""
         self.note(RowKind.POD, member, "overdue", pod_uid=member)
 
+    def observe_budget(self, gang: GangKey, *, breaks: bool) -> None:
+        """Whether ending a gang breaks a PodDisruptionBudget has changed."""
+        inputs = {"gang": rows.encode_gang(gang), "breaks": breaks}
+        self.note(RowKind.POD, str(gang), "budget", inputs=inputs)
+
     def forget_member(self, member: PodUid) -> None:
         """A member ended."""
         self.note(RowKind.POD, member, "ended", pod_uid=member)
@@ -144,7 +151,7 @@ class LogJournal:
             outcome, reason = "placed", f"placed on {decision.placement.node}"
         else:
             outcome, reason = str(decision.reason.code), decision.reason.text
-        inputs = {
+        inputs: dict[str, Any] = {
             "request": rows.encode_request(request),
             "candidates": self._rows.encode_candidates(candidate_nodes),
             "now": context.now,
@@ -152,6 +159,8 @@ class LogJournal:
         }
         if context.shortage is not None:
             inputs["shortage"] = asdict(context.shortage)
+        if context.limits:
+            inputs["limits"] = {**context.limits}
         details = {
             "pod": context.pod,
             "leafCount": request.leaf_count,

@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, Protocol
 
-from extender.cells.model import PlacedMember
+from extender.cells.model import NO_LIMITS, PlacedMember
 from extender.cells.views.listings import run_to_end
 from extender.cluster import rows
 from extender.cluster.cluster import Cluster
@@ -158,6 +158,9 @@ class Replay:
                 self._cluster.observe_ending(PodUid(record.pod_uid or ""))
             case "overdue":
                 self._cluster.observe_overdue(PodUid(record.pod_uid or ""))
+            case "budget":
+                gang = GangKey(*record.inputs["gang"])
+                self._cluster.observe_budget(gang, breaks=record.inputs["breaks"])
             case "ended":
                 self._cluster.forget_member(PodUid(record.pod_uid or ""))
 
@@ -168,6 +171,7 @@ class Replay:
             now=inputs["now"],
             applies_preemption=inputs["appliesPreemption"],
             shortage=Shortage(**inputs["shortage"]) if "shortage" in inputs else None,
+            limits=inputs.get("limits", NO_LIMITS),
         )
         nodes = {NodeName(name): None for name in self._known.decode(inputs["candidates"])}
         request = rows.decode_request(inputs["request"])

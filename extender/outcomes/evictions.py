@@ -54,6 +54,8 @@ class _Eviction:
     over: asyncio.Event = field(default_factory=asyncio.Event)
     """Set once the pod is terminating, spared or gone."""
     is_terminating: bool = False
+    note: str = ""
+    """What its owner is told beside the reason."""
 
     def reason(self) -> str | None:
         """The first reason for which it is still to end."""
@@ -64,10 +66,18 @@ class Evictions:
     """Ends pods in the background."""
 
     def __init__(
-        self, ender: EndPods, *, pods: PodSink, outcomes: Outcomes, reclaims: Reclaims
+        self,
+        ender: EndPods,
+        *,
+        pods: PodSink,
+        outcomes: Outcomes,
+        reclaims: Reclaims,
+        note_for: Callable[[ManagedPod], str] = lambda _: "",
     ) -> None:
+        """`note_for` returns what the owner of a pod is told beside the reason."""
         self._ender = ender
         self._reclaims = reclaims
+        self._note_for = note_for
         self._outcomes = outcomes
         self._evictions: dict[PodUid, _Eviction] = {}
         self._new: asyncio.Queue[_Eviction] = asyncio.Queue()
@@ -83,6 +93,7 @@ class Evictions:
         eviction = self._evictions.get(pod.uid)
         if eviction is None:
             eviction = self._evictions[pod.uid] = _Eviction(pod)
+            eviction.note = self._note_for(pod)
             self._new.put_nowait(eviction)
         eviction.wanted[why] = is_wanted
 
@@ -128,12 +139,12 @@ class Evictions:
         """End a pod with its whole workload, if all its pods are to end."""
         is_ending = await self._reclaims.end(
             eviction.pod,
-            why=why,
+            why=why + eviction.note,
             victims=self._evictions,
             is_wanted=partial(self._is_wanted, eviction, why),
         )
         if is_ending:
-            self._outcomes.pod_suspended(eviction.pod, why=why)
+            self._outcomes.pod_suspended(eviction.pod, why=why + eviction.note)
         return is_ending
 
     async def _attempt(self, eviction: _Eviction, why: str) -> bool:
@@ -157,5 +168,5 @@ class Evictions:
             if is_wanted():
                 logger.warning("pod not ended", extra={"pod_uid": pod.uid, "error": str(exc)})
             return False
-        self._outcomes.pod_ended(pod, ended, why=why)
+        self._outcomes.pod_ended(pod, ended, why=why + eviction.note)
         return True

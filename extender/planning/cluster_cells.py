@@ -1,8 +1,8 @@
 """The engine as the planner uses it: every decision is recorded as an outcome."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 
-from extender.cells.model import Decision
+from extender.cells.model import NO_LIMITS, Decision
 from extender.cluster.cluster import Cluster
 from extender.cluster.journal import DecisionContext
 from extender.feeds.pod_feed import PodSink
@@ -44,6 +44,7 @@ class ClusterCells:
         *,
         candidate_nodes: Collection[NodeName],
         now: float,
+        limits: Mapping[NodeName, int] = NO_LIMITS,
         shortage: Shortage | None = None,
     ) -> Decision:
         """Apply a decision about a member, and record it."""
@@ -55,6 +56,7 @@ class ClusterCells:
             applies_preemption=may_preempt,
             pod=pod.display_name if pod else "",
             shortage=shortage,
+            limits=limits,
         )
         decision = self.cluster.apply(decision, candidate_nodes=candidate_nodes, context=context)
         self._outcomes.decided(decision, ended_by=EndedBy.CELLGATE if may_preempt else None)

@@ -81,6 +81,7 @@ def _decide_all(
             choice.decision,
             candidate_nodes=choice.candidates,
             now=now,
+            limits=choice.limits,
             shortage=choice.shortage,
         )
         decisions.append(decision)

@@ -1,9 +1,9 @@
 """The interfaces that the planner needs from other packages."""
 
-from collections.abc import Collection, Hashable, Iterable, Sequence
+from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from typing import Protocol
 
-from extender.cells.model import Decision, MemberRequest
+from extender.cells.model import NO_LIMITS, Decision, MemberRequest
 from policy.placement import Placement
 from policy.pod_resources import Shortage
 from policy.submission import GangKey, NodeName, PodUid
@@ -13,9 +13,17 @@ class Cells(Protocol):
     """The cells of the cluster."""
 
     def plan(
-        self, request: MemberRequest, *, candidate_nodes: Collection[NodeName], now: float
+        self,
+        request: MemberRequest,
+        *,
+        candidate_nodes: Collection[NodeName],
+        now: float,
+        limits: Mapping[NodeName, int] = NO_LIMITS,
     ) -> Decision:
-        """Decide about a member; nothing changes."""
+        """Decide about a member; nothing changes.
+
+        `limits` says of some nodes how many idle leaf cells its gang may use there at most.
+        """
 
     def apply(
         self,
@@ -23,6 +31,7 @@ class Cells(Protocol):
         *,
         candidate_nodes: Collection[NodeName],
         now: float,
+        limits: Mapping[NodeName, int] = NO_LIMITS,
         shortage: Shortage | None = None,
     ) -> Decision:
         """Apply what `plan` decided last; return it with its final reason.
@@ -88,8 +97,11 @@ class Nodes(Protocol):
         *,
         needs: Sequence[Hashable],
         ending: Collection[PodUid],
-    ) -> Collection[NodeName]:
-        """Return the nodes that lack room for all members that are to be there together."""
+    ) -> Mapping[NodeName, int]:
+        """Return the nodes that lack room for all members that are to be there together.
+
+        With each node comes how many of them have room there, the first ones.
+        """
 
     def shortage(
         self, needs: Sequence[Hashable], *, without: Collection[NodeName]

@@ -9,8 +9,8 @@ pods that stay. A node that fails is left out, and the engine plans again, a few
 If a gang waits only because of the room beside leaf cells, the decision says what nodes lack.
 """
 
-from collections.abc import Callable, Collection, Hashable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 
 from extender.cells.model import (
     OPPORTUNISTIC,
@@ -27,7 +27,7 @@ from extender.queue.queued_gang import QueuedGang
 from policy.pod_resources import Shortage
 from policy.submission import NodeName, PodUid
 
-_TRIES = 8
+_TRIES = 12
 _NO_NODES: dict[NodeName, None] = {}
 
 
@@ -37,6 +37,7 @@ class Choice:
 
     decision: Decision
     candidates: Collection[NodeName]
+    limits: Mapping[NodeName, int] = field(default_factory=dict)
     shortage: Shortage | None = None
 
 
@@ -95,24 +96,49 @@ class RoomSearch:
         request: MemberRequest,
         offer: Callable[..., Collection[NodeName]],
     ) -> Choice:
-        """Plan on the nodes of an offer; leave nodes out on which the members lack room."""
-        without = dict(self._closed)
+        """Plan on the nodes of an offer, with no more members on a node than have room there.
+
+        The engine puts members close together. A node on which they lack room is left out at first.
+        Once the nodes that were left out can take all members, the engine plans on these alone,
+        with a limit for each of them.
+        """
+        without, limits = dict(self._closed), dict[NodeName, int]()
         for _ in range(_TRIES):
-            candidates = offer(self._needs, without=without)
+            candidates = offer(self._needs, without={**without, **dict.fromkeys(limits)})
             decision = self._plan(request, candidates)
             crowded = self._crowded(decision)
-            if not crowded:
+            if not crowded and not (limits and isinstance(decision, Wait)):
                 return Choice(decision=decision, candidates=candidates)
-            without.update(dict.fromkeys(crowded))
+            without.update({node: 0.0 for node, count in crowded.items() if not count})
+            limits |= {node: count for node, count in crowded.items() if count}
+            is_last = not crowded
+            if is_last or sum(limits.values()) >= len(self._members):
+                nodes = {**dict.fromkeys(candidates if is_last else ()), **dict.fromkeys(limits)}
+                limited = self._within(request, nodes, limits)
+                if limited is not None:
+                    return limited
+            if is_last:
+                break
         return Choice(decision=self._plan(request, _NO_NODES), candidates=_NO_NODES)
+
+    def _within(
+        self, request: MemberRequest, nodes: dict[NodeName, None], counts: dict[NodeName, int]
+    ) -> Choice | None:
+        """Plan with at most so many members on some nodes; None if that fails."""
+        size = max(pod.request.leaf_count for pod in self._members)
+        limits = {node: count * size for node, count in counts.items()}
+        decision = self._cells.plan(request, candidate_nodes=nodes, now=self._now, limits=limits)
+        if not isinstance(decision, Place) or self._crowded(decision):
+            return None
+        return Choice(decision=decision, candidates=nodes, limits=limits)
 
     def _plan(self, request: MemberRequest, candidates: Collection[NodeName]) -> Decision:
         return self._cells.plan(request, candidate_nodes=candidates, now=self._now)
 
-    def _crowded(self, decision: Decision) -> Collection[NodeName]:
-        """Return the nodes that lack room for the members that a decision puts there."""
+    def _crowded(self, decision: Decision) -> Mapping[NodeName, int]:
+        """Return the nodes that lack room for what a decision puts there, and how many fit."""
         if not self._needs:
-            return ()
+            return {}
         match decision:
             case Place(placement=own, others=others):
                 places = [(one.node, len(one.leaf_cells)) for one in (own, *others)]
@@ -125,7 +151,7 @@ class RoomSearch:
                 seats = self._seats(decision.request, places)
                 ending = {uid for victim in victims for uid in self._cells.members_of(victim)}
                 return self._nodes.crowded(seats, needs=self._needs, ending=ending)
-        return ()
+        return {}
 
     def _seats(
         self, request: MemberRequest, places: Sequence[tuple[NodeName, int]]

@@ -7,8 +7,9 @@ its place. Reports come in any order: a pod before its node, a place before its 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 
-from extender.room.node_room import Lack, NodeRoom
+from extender.room.node_room import NodeRoom
 from policy.pod_resources import NodePod, PodSelector
 from policy.submission import NodeName, PodUid
 
@@ -171,12 +172,18 @@ class ClusterRoom:
             for node in nodes
         }
 
-    def lack_together(
+    def count_fitting(
         self, name: NodeName, members: Sequence[PodUid], *, ending: Collection[PodUid]
-    ) -> Lack | None:
-        """Return what a node lacks for some members together, once some of its pods have ended."""
-        pods = [self.pod(uid) for uid in members]
-        for index, pod in enumerate(pods):
-            if not all(pod.tolerates(other) for other in pods[:index]):
-                return Lack("room for two members (host ports or anti-affinity)")
-        return self.node(name).lack([pod.resources for pod in pods], ending=ending)
+    ) -> int:
+        """Return how many members, the first ones, a node can take once some pods have ended."""
+        room, pods = self.node(name), [self.pod(uid) for uid in members]
+        for count in range(len(pods), 0, -1):
+            wanted = [pod.resources for pod in pods[:count]]
+            if _tolerate_each_other(pods[:count]) and room.lack(wanted, ending=ending) is None:
+                return count
+        return 0
+
+
+def _tolerate_each_other(pods: Sequence[NodePod]) -> bool:
+    is_special = any(pod.resources.is_special for pod in pods)
+    return not is_special or all(one.tolerates(other) for one, other in combinations(pods, 2))

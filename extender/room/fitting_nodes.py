@@ -17,6 +17,7 @@ from policy.submission import NodeName, PodUid
 
 _MOST_NEEDS: Final = 128
 """More different needs than wait at a time; further ones cost time, not memory."""
+_NOT_THERE: Final = object()
 
 
 class Wish(Protocol):
@@ -116,16 +117,19 @@ class FittingNodes:
         *,
         needs: Sequence[Hashable],
         ending: Collection[PodUid] = (),
-    ) -> list[NodeName]:
-        """Return the nodes that lack room for all members that are to be there together."""
+    ) -> dict[NodeName, int]:
+        """Return the nodes that lack room for all members that are to be there together.
+
+        With each node comes how many of them have room there, the first ones.
+        """
         by_node: dict[NodeName, list[PodUid]] = {}
         for uid, node in seats:
             by_node.setdefault(node, []).append(uid)
-        found = [
-            node
+        counts = {
+            node: self.room.count_fitting(node, members, ending=ending)
             for node, members in by_node.items()
-            if self.room.lack_together(node, members, ending=ending) is not None
-        ]
+        }
+        found = {node: count for node, count in counts.items() if count < len(by_node[node])}
         for fit in self._all_fits(needs) if found else ():
             fit.missed.update(dict.fromkeys(found))
         return found
@@ -192,34 +196,37 @@ class FittingNodes:
     def _catch_up(self) -> None:
         """Look again at the nodes whose room has changed."""
         for name in self.room.take_changed():
-            if name in self._traits:
-                for need in self._fits:
-                    self._place(need, name)
+            for need, fit in self._fits.items():
+                if name in fit.roomy or name in fit.short:
+                    self._weigh(need, fit, name)
 
     def _place(self, need: Need, name: NodeName) -> None:
-        """Look again at one node for one need."""
+        """Look again at a node whose traits have changed."""
         fit = self._fits[need]
-        was_roomy, was_stuck = name in fit.roomy, name in fit.stuck
-        was_missed = name in fit.missed
-        suits = need.wish.suits(self._traits[name])
+        if need.wish.suits(self._traits[name]):
+            self._weigh(need, fit, name)
+        else:
+            _take_out(fit, name)
+
+    def _weigh(self, need: Need, fit: _Fit, name: NodeName) -> None:
+        """Look again at the room of a node that suits a need."""
         room, wanted = self.room.node(name), (need.resources,)
-        lack = room.lack(wanted) if suits else None
-        if suits and lack is None:
-            if not was_roomy:
-                _take_out(fit, name)
-                fit.roomy[name] = None
-            if not was_roomy or was_missed:
-                fit.missed.pop(name, None)
-                self._grown[need] = None
-            return
-        _take_out(fit, name)
+        was_missed = fit.missed.pop(name, _NOT_THERE) is not _NOT_THERE
+        lack = room.lack(wanted)
         if lack is None:
+            if was_missed or name not in fit.roomy:
+                self._grown[need] = None
+            fit.roomy[name] = None
+            fit.short.pop(name, None)
+            fit.stuck.pop(name, None)
             return
+        fit.roomy.pop(name, None)
         fit.short[name] = lack
-        if room.lack(wanted, ending=room.endable) is not None:
+        if room.endable and room.lack(wanted, ending=room.endable) is None:
+            if fit.stuck.pop(name, _NOT_THERE) is not _NOT_THERE:
+                self._grown[need] = None
+        else:
             fit.stuck[name] = None
-        elif was_stuck:
-            self._grown[need] = None
 
 
 def _take_out(fit: _Fit, name: NodeName) -> None:

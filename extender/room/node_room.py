@@ -52,7 +52,7 @@ class NodeRoom:
         self.pods[uid] = pod
         if is_endable:
             self.endable[uid] = None
-        if pod.resources.ports or pod.resources.keeps_off:
+        if pod.resources.is_special:
             self._special[uid] = pod
         for name, amount in pod.resources.amounts:
             self._used[name] = self._used.get(name, 0) + amount
@@ -76,12 +76,22 @@ class NodeRoom:
         """
         if self.capacity is None:
             return None
+        if len(wanted) == 1 and not ending and not wanted[0].is_special:
+            return self._lack_of_plain(wanted[0])
         freed = [self.pods[uid] for uid in ending if uid in self.pods]
         return (
             self._lack_of_amounts(wanted, freed)
             or self._lack_of_ports(wanted, ending)
             or self._lack_of_distance(wanted, ending)
         )
+
+    def _lack_of_plain(self, wanted: PodResources) -> Lack | None:
+        """The most frequent case, without detours."""
+        for name, amount in wanted.amounts:
+            lack = self._lack_of(name, amount, self._used.get(name, 0))
+            if lack is not None:
+                return lack
+        return self._lack_of(PODS, 1, len(self.pods))
 
     def _lack_of_amounts(
         self, wanted: Sequence[PodResources], freed: Sequence[NodePod]

@@ -4,6 +4,7 @@ Each module corrects what no request would correct: leases that are not used, ga
 bound, events that were lost, charges whose pods never came. Requests of kube-scheduler are answered
 in `verbs`, gated gangs are planned in `planning`. Imported by the wiring and the app only.
 
+budget_sync         Gangs whose end breaks a PodDisruptionBudget are made known to the engine.
 half_bound_gangs    Gangs that were half bound at a change of leaders: completed, or ended.
 lease_expiry        Leases that are not used in time end.
 ledger_sync         Charges are confirmed when pods appear, and released when they end.

@@ -6,6 +6,7 @@ invalid policy documents. `extender`, `webhook` and `cli` may import this packag
 
     policies          policy documents in ConfigMaps: the policy in force, and its problems
     owners            the topmost controller of a pod, by its owner chain
+    disruption_budgets  PodDisruptionBudgets: how many pods of a service may be ended
     pod_groups        PodGroups of every kind that the cluster has, found by discovery
     namespaces        the VC that a namespace gives to its pods
     priority_classes  the values of PriorityClasses

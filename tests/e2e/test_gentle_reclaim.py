@@ -16,7 +16,15 @@ from tests.controlplane.cluster import ControlPlane, ControlPlaneOptions
 from tests.controlplane.nodes import NodeShape
 from tests.controlplane.waiting import poll_until
 from tests.e2e.control_planes import run_control_plane
-from tests.support.installed.gangs import create, end, gang_pods, own_pods, running
+from tests.support.installed.gangs import (
+    a_gang_pod,
+    create,
+    end,
+    gang_pods,
+    own_pods,
+    running,
+    told,
+)
 from tests.support.installed.installation import Installation
 from tests.support.installed.leaders import leader_of, two_extenders
 from tests.support.installed.policies import promise_nodes
@@ -132,8 +140,8 @@ async def test_a_stock_job_is_reclaimed_eight_times_and_never_fails(
     assert abs(mark["first_asked"] - _seconds(asked)) < 5, "the age of the first pods is kept"
     assert max(waits) < 10, waits
     namespace = pods.split("/")[4]
-    told = await _events_of(plane, pods, "low", reason="Preempted")
-    assert f"gang {namespace}/low is preempted by gang {namespace}/high7" in "\n".join(told)
+    heard = await _events_of(plane, pods, "low", reason="Preempted")
+    assert f"gang {namespace}/low is preempted by gang {namespace}/high7" in "\n".join(heard)
     decisions = await cellgate.decisions(f"{namespace}/low")
     assert any(one["outcome"] == "suspended" for one in decisions)
 
@@ -173,8 +181,33 @@ async def test_a_job_that_another_program_suspends_is_evicted(
     job = await _until_job(plane, pods, "low", lambda job: job["status"].get("failed"))
     assert job["spec"]["suspend"] is False
     assert MARK not in job["metadata"].get("annotations", {})
-    (told,) = await _events_of(plane, pods, "low", reason="Preempted")
-    assert "is preempted by gang" in told
+    (heard,) = await _events_of(plane, pods, "low", reason="Preempted")
+    assert "is preempted by gang" in heard
+
+
+async def test_a_victim_that_breaks_no_budget_is_preferred(plane: ControlPlane, pods: str) -> None:
+    for name in ("old", "service"):  # the youngest would end first
+        pod = a_gang_pod(name, 0, size=1, gpus=8).of_class("oppo")
+        await create(plane, pods, [pod.labelled("app", name)])
+        await running(plane, pods, name, size=1)
+    budgets = f"/apis/policy/v1/namespaces/{pods.split('/')[4]}/poddisruptionbudgets"
+    selector = {"matchLabels": {"app": "service"}}
+    spec = {"minAvailable": 1, "selector": selector}
+    await plane.api.create(budgets, {"metadata": {"name": "service"}, "spec": spec})
+    is_counted = {"expectedPods": 1, "disruptionsAllowed": 0}.items()
+    await plane.api.wait_until(
+        f"{budgets}/service", lambda budget: is_counted <= budget.get("status", {}).items()
+    )
+    await asyncio.sleep(0.5)  # the extender hears of it, too
+    await create(plane, pods, gang_pods("high", size=1, gpus=8))
+    await running(plane, pods, "high", size=1)
+    await running(plane, pods, "service", size=1)
+    assert "breaks" not in await told(plane, pods, "old", reason="Preempted")
+    await create(plane, pods, gang_pods("higher", size=1, gpus=8))
+    await running(plane, pods, "higher", size=1)
+    message = await told(plane, pods, "service", reason="Preempted")
+    assert "is preempted by gang" in message
+    assert "this breaks PodDisruptionBudget" in message
 
 
 async def test_only_cellgate_may_write_the_mark(plane: ControlPlane, pods: str) -> None:

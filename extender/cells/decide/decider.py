@@ -5,7 +5,7 @@ unknown gang is placed whole, or with as many members as it needs to start: in i
 fits, otherwise by preemption (`preempt`).
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from extender.cells.answers import listed, needed, preempt, wait
@@ -14,8 +14,9 @@ from extender.cells.decide.refusals import refusal
 from extender.cells.decide.wait_reasons import WaitReasons
 from extender.cells.fit.chain_choice import ChainFitter
 from extender.cells.fit.demand import Ask, Candidates
-from extender.cells.fit.gang_fit import surroundings
+from extender.cells.fit.gang_fit import PLACEHOLDER, surroundings
 from extender.cells.model import (
+    NO_LIMITS,
     OPPORTUNISTIC,
     Decision,
     MemberRequest,
@@ -30,6 +31,7 @@ from extender.cells.state.allocation_table import AllocationTable
 from extender.cells.state.placed_gangs import MemberSlot, PlacedGang, holders, slot_placement
 from extender.cells.state.registry import Registry
 from extender.cells.state.tree import Cell
+from policy.submission import NodeName
 from policy.topology import ChainName
 
 Fit = Callable[[Ask], list[Seat] | None]
@@ -48,7 +50,12 @@ class Decider:
         """Tell whether the indexes of the preemption search agree with the table."""
         return self._preemption.audit()
 
-    def plan(self, request: MemberRequest, candidates: Candidates) -> Decision:
+    def plan(
+        self,
+        request: MemberRequest,
+        candidates: Candidates,
+        limits: Mapping[NodeName, int] = NO_LIMITS,
+    ) -> Decision:
         """Decide about one member and thereby about its gang."""
         gang = self._table.gangs.get(request.gang)
         refused = refusal(self._table, request, gang)
@@ -59,6 +66,7 @@ class Decider:
             request=request,
             sizes=_descending(request.gang_leaf_counts) if is_whole else (request.leaf_count,),
             candidates=candidates,
+            limits=limits,
             budget=budget_for(len(request.gang_leaf_counts)),
         )
         if gang is None:
@@ -180,13 +188,25 @@ class Decider:
 
     def _decide(self, ask: Ask, fit: Fit) -> Decision:
         """Place the gang if it fits, otherwise preempt, otherwise explain why it waits."""
-        seats = _within_share(ask, fit)
+        seats = self._fit_within_limits(ask, fit)
         if seats is not None:
             return place(self._table, ask, seats)
         try:
             return self._preemption.find(ask) or self._reasons.find(ask)
         except OutOfBudgetError:
             return wait(ask.request, ReasonCode.SEARCH_ENDED, **needed(ask.request, ask.sizes))
+
+    def _fit_within_limits(self, ask: Ask, fit: Fit) -> list[Seat] | None:
+        """Fit as if leaf cells beyond the limits of their nodes were in use."""
+        if not ask.limits:
+            return _within_share(ask, fit)
+        with self._table.what_if():
+            for name, most in sorted(ask.limits.items()):
+                for node in self._table.nodes(name):
+                    idle = [leaf for leaf in node.at_level(1) if leaf.idle]
+                    if len(idle) > most:
+                        self._table.hold(idle[most:], PLACEHOLDER)
+            return _within_share(ask, fit)
 
 
 def _within_share(ask: Ask, fit: Fit) -> list[Seat] | None:

@@ -1,7 +1,7 @@
 """What is to be placed: the members, their VC and the nodes they may use; and the chosen bins."""
 
-from collections.abc import Collection
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
 
 from extender.cells.budget import SearchBudget
 from extender.cells.model import MemberRequest
@@ -37,6 +37,8 @@ class Ask:
     sizes: tuple[int, ...]
     """Leaf cells of each member to be placed, the asking member included, descending."""
     candidates: Candidates
+    limits: Mapping[NodeName, int] = field(default_factory=dict)
+    """Of some nodes: how many idle leaf cells the members may use there at most."""
     budget: SearchBudget
 
 

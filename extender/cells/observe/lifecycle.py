@@ -41,7 +41,7 @@ class GangLifecycle:
         """Create a gang like one of another table, without its slots."""
         mine = self.begin(gang.request, is_guaranteed=is_guaranteed)
         mine.sequence_number, mine.lease_expires = gang.sequence_number, gang.lease_expires
-        mine.downgraded_by = gang.downgraded_by
+        mine.downgraded_by, mine.breaks_budget = gang.downgraded_by, gang.breaks_budget
         self._last_sequence_number = max(self._last_sequence_number, gang.sequence_number)
         return mine
 
@@ -156,6 +156,15 @@ class GangLifecycle:
         slot.is_ending = is_ending
         self._registry.note_ending(gang)
         self._note_whether_ending(gang)
+        return True
+
+    def set_breaks_budget(self, key: GangKey, *, breaks: bool) -> bool:
+        """Set whether a gang's end breaks a budget; False if it is unknown or nothing changes."""
+        gang = self._table.gangs.get(key)
+        if gang is None or gang.breaks_budget == breaks:
+            return False
+        gang.breaks_budget = breaks
+        self._table.changes.record(gang)
         return True
 
     def _note_whether_ending(self, gang: PlacedGang) -> None:

@@ -1,6 +1,7 @@
-"""The cost of ending gangs: fewest gangs, then fewest leaf cells, then the youngest work.
+"""The cost of ending gangs: fewest budgets broken, fewest gangs, fewest leaf cells, youngest work.
 
-A gang that is ending already costs nothing: its work is lost in any case.
+A gang breaks a budget if a PodDisruptionBudget does not allow all its pods to be ended. A gang that
+is ending already costs nothing: its work is lost in any case.
 """
 
 from collections.abc import Sequence
@@ -9,10 +10,11 @@ from math import fsum
 from extender.cells.state.change_log import ChangeLog
 from extender.cells.state.placed_gangs import PlacedGang
 
-Damage = tuple[int, int, float, int]
-"""Number of gangs, number of leaf cells, then two measures of age; less is better."""
+Damage = tuple[int, int, int, float, int]
+"""Number of gangs that break a budget, of all gangs and of leaf cells, then two measures of age;
+less is better."""
 
-NO_DAMAGE: Damage = (0, 0, 0.0, 0)
+NO_DAMAGE: Damage = (0, 0, 0, 0.0, 0)
 
 
 def damage_of(gangs: Sequence[PlacedGang]) -> Damage:
@@ -27,15 +29,22 @@ def total_damage(damages: Sequence[Damage]) -> Damage:
     return (
         sum(damage[0] for damage in damages),
         sum(damage[1] for damage in damages),
-        fsum(damage[2] for damage in damages),
-        sum(damage[3] for damage in damages),
+        sum(damage[2] for damage in damages),
+        fsum(damage[3] for damage in damages),
+        sum(damage[4] for damage in damages),
     )
+
+
+def breaks_budget(damage: Damage) -> bool:
+    """Tell whether a damage includes a gang that breaks a budget."""
+    return damage[0] > 0
 
 
 def _damage_of_one(gang: PlacedGang) -> Damage:
     if gang.is_ending:
         return NO_DAMAGE
-    return 1, gang.leaf_count, -gang.request.created, -gang.sequence_number
+    age = -gang.request.created, -gang.sequence_number
+    return int(gang.breaks_budget), 1, gang.leaf_count, *age
 
 
 class DamageCache:

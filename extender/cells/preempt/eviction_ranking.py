@@ -11,7 +11,13 @@ from dataclasses import dataclass
 
 from extender.cells.budget import KNOWN_EVICTION_RANKINGS
 from extender.cells.fit.demand import Candidates
-from extender.cells.preempt.damage import NO_DAMAGE, Damage, DamageCache, total_damage
+from extender.cells.preempt.damage import (
+    NO_DAMAGE,
+    Damage,
+    DamageCache,
+    breaks_budget,
+    total_damage,
+)
 from extender.cells.state.allocation_table import AllocationTable
 from extender.cells.state.placed_gangs import PlacedGang
 from extender.cells.state.tree import Cell
@@ -267,15 +273,27 @@ class EvictionRankings:
 def few_victims(inside: _Evictable, missing: int) -> list[PlacedGang]:
     """Choose a few gangs of a bin that free the missing leaves; empty if all free too few.
 
-    One gang alone is preferred, the one with the least damage.
+    Gangs that break no budget are preferred, then one gang alone, the one with the least damage.
     """
+    within = {gang: entry for gang, entry in inside.items() if not breaks_budget(entry[1])}
+    if len(within) < len(inside) and (found := _few(within, missing)):
+        return found
+    return _few(inside, missing)
+
+
+def _few(inside: _Evictable, missing: int) -> list[PlacedGang]:
     alone = [gang for gang, (count, _) in inside.items() if count >= missing]
     if alone:
         return [min(alone, key=lambda gang: inside[gang][1])]
     taken: list[PlacedGang] = []
-    for gang in sorted(inside, key=lambda gang: (-inside[gang][0], inside[gang][1])):
+    for gang in sorted(inside, key=lambda gang: _order(*inside[gang])):
         taken.append(gang)
         missing -= inside[gang][0]
         if missing <= 0:
             return taken
     return []
+
+
+def _order(leaf_count: int, damage: Damage) -> tuple[bool, int, Damage]:
+    """Gangs that break no budget first, then those that free the most leaves."""
+    return breaks_budget(damage), -leaf_count, damage

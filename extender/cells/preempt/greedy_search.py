@@ -285,6 +285,6 @@ def _may_be_cheaper(ranking: EvictionRanking, level: int, best: _Option) -> bool
     """
     for damage, bin_ in islice(ranking.cheapest(), 1):
         if level > bin_.chain.node_level:
-            return damage[:2] < best.damage[:2]
+            return damage[:3] < best.damage[:3]
         return damage < best.damage
     return False

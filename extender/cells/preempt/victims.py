@@ -10,6 +10,7 @@ cheapest ones are checked. A gang that is not needed is never a victim.
 from collections.abc import Iterator, Sequence
 from itertools import combinations
 from math import comb
+from typing import Final
 
 from extender.cells.budget import (
     EXACT_VICTIMS,
@@ -19,10 +20,13 @@ from extender.cells.budget import (
     SearchBudget,
 )
 from extender.cells.preempt.cheapest_bins import CheapestBins
-from extender.cells.preempt.damage import damage_of
+from extender.cells.preempt.damage import breaks_budget, damage_of
 from extender.cells.preempt.preemption_case import Displacement, FitTest
 from extender.cells.preempt.victim_candidates import VictimCandidates
 from extender.cells.state.placed_gangs import PlacedGang
+
+_MORE_GANGS: Final = 2
+"""By how many gangs a set may be larger that breaks no budget, or fewer."""
 
 
 def least_damage(
@@ -98,9 +102,11 @@ def _improve(
 def _smaller_sets(
     best: Sequence[PlacedGang], cover: CheapestBins, candidates: VictimCandidates
 ) -> Iterator[Iterator[tuple[PlacedGang, ...]]]:
-    """Sets of candidates by their size, up to the size of the best one known; bounded in number."""
+    """Sets of candidates by their size, up to that of the best one known; bounded in number."""
     pool, left = list[PlacedGang](), VICTIM_SETS
-    for count in range(_fewest(candidates), len(best) + 1):
+    # More gangs are better than one that breaks a budget.
+    most = len(best) + (_MORE_GANGS if breaks_budget(candidates.damage_of(best)) else 0)
+    for count in range(_fewest(candidates), most + 1):
         gangs = candidates.gangs if count == 1 else (pool := pool or _pool(best, cover, candidates))
         if comb(len(gangs), count) > left:
             return

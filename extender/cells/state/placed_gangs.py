@@ -61,6 +61,8 @@ class PlacedGang:
     waiting_members: dict[PodUid, int] = field(default_factory=dict)
     """Members that wait for a reserved slot, with their number of leaf cells."""
     downgraded_by: GangKey | None = None
+    breaks_budget: bool = False
+    """True if a PodDisruptionBudget forbids to end it: others end first."""
 
     @property
     def is_foreign(self) -> bool:

@@ -4,12 +4,12 @@ What the planner sees is what the watch delivered, late and repeated; what it as
 or not, or done and reported as failed. What is true is in `pods`.
 """
 
-from collections.abc import Collection, Hashable, Iterable, Sequence
+from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from extender.cells.answers import for_lack
 from extender.cells.engine import Engine
-from extender.cells.model import Decision, MemberRequest, PlacedMember
+from extender.cells.model import NO_LIMITS, Decision, MemberRequest, PlacedMember
 from extender.queue.gang_planner import GangPlanner
 from extender.queue.model import Action, EvictPod, NominatePod, QueuedPod, ReleasePod
 from policy.placement import Placement
@@ -51,10 +51,15 @@ class EngineCells:
         self.leaf_counts = engine.leaf_counts
 
     def plan(
-        self, request: MemberRequest, *, candidate_nodes: Collection[NodeName], now: float
+        self,
+        request: MemberRequest,
+        *,
+        candidate_nodes: Collection[NodeName],
+        now: float,
+        limits: Mapping[NodeName, int] = NO_LIMITS,
     ) -> Decision:
         self.asked += 1
-        return self._engine.plan(request, candidate_nodes=candidate_nodes, now=now)
+        return self._engine.plan(request, candidate_nodes=candidate_nodes, now=now, limits=limits)
 
     def apply(
         self,
@@ -62,6 +67,7 @@ class EngineCells:
         *,
         candidate_nodes: Collection[NodeName],
         now: float,
+        limits: Mapping[NodeName, int] = NO_LIMITS,
         shortage: Shortage | None = None,
     ) -> Decision:
         self._engine.apply(decision, now=now)
@@ -78,27 +84,18 @@ class EngineCells:
         return [uid for view in self._engine.gangs() if view.gang == gang for uid in view.members]
 
 
-class PlannerWorld:
-    """Cluster, engine and planner, with everything that can go wrong between them."""
+class UnlimitedNodes:
+    """Nodes that lack nothing beside leaf cells."""
 
-    def __init__(self, topology: Topology) -> None:
-        self.topology = topology
-        self.nodes = {name: True for name in nodes_of(topology)}
-        self.now = 0.0
-        self.pods: dict[PodUid, FakePod] = {}
-        self.undelivered: dict[PodUid, None] = {}
-        self.actions: list[Action] = []
-        self.being_bound: dict[PodUid, Placement] = {}
-        self.finished: dict[GangKey, int] = {}
-        self.held: dict[PodUid, Placement] = {}
-        """Pods that kube-scheduler asks to bind, and that have no answer yet."""
-        self.lead()
-
-    # -- nodes without limits but leaf cells
+    def __init__(self, nodes: Iterable[NodeName]) -> None:
+        self.nodes: dict[NodeName, bool] = dict.fromkeys(nodes, True)
+        """And whether each of them is healthy."""
 
     def fitting(
         self, needs: Sequence[Hashable], *, without: Collection[NodeName]
     ) -> Collection[NodeName]:
+        if not without:
+            return self.nodes
         return {node: None for node in self.nodes if node not in without}
 
     suiting = freeable = fitting
@@ -112,8 +109,8 @@ class PlannerWorld:
         *,
         needs: Sequence[Hashable],
         ending: Collection[PodUid],
-    ) -> Collection[NodeName]:
-        return ()
+    ) -> Mapping[NodeName, int]:
+        return {}
 
     def shortage(
         self, needs: Sequence[Hashable], *, without: Collection[NodeName]
@@ -122,6 +119,23 @@ class PlannerWorld:
 
     def take_grown(self) -> Collection[Hashable]:
         return ()
+
+
+class PlannerWorld(UnlimitedNodes):
+    """Cluster, engine and planner, with everything that can go wrong between them."""
+
+    def __init__(self, topology: Topology) -> None:
+        self.topology = topology
+        super().__init__(nodes_of(topology))
+        self.now = 0.0
+        self.pods: dict[PodUid, FakePod] = {}
+        self.undelivered: dict[PodUid, None] = {}
+        self.actions: list[Action] = []
+        self.being_bound: dict[PodUid, Placement] = {}
+        self.finished: dict[GangKey, int] = {}
+        self.held: dict[PodUid, Placement] = {}
+        """Pods that kube-scheduler asks to bind, and that have no answer yet."""
+        self.lead()
 
     # -- bindings
 

@@ -15,6 +15,7 @@ from extender.cluster.journal import DecisionContext, LogJournal
 from extender.cluster.replay import Report, replay_epoch
 from kube.read.nodes import KubeNode
 from policy.placement import Placement
+from policy.pod_resources import Shortage
 from policy.submission import GangKey, NodeName, PodUid, VcName
 from service.clock import Clock
 from state.log.log import DecisionLog
@@ -25,6 +26,7 @@ from tests.support.policy.cluster_texts import derived_text, hived_text
 from tests.support.twins.log import MemoryDecisions
 
 NODES = [NodeName(f"node-{index:02}") for index in range(8)]
+_CPU = Shortage(resource="cpu", asked=2000, short=3, nodes=8, node="node-00", free=1, total=8000)
 
 
 def node_of(name: NodeName, *, is_healthy: bool = True) -> KubeNode:
@@ -44,7 +46,7 @@ class MixedLoad:
         self.ending: dict[PodUid, None] = {}
         self._words = {"gang": 3, "ask": 8, "bind": 4, "end": 3, "node": 1, "expire": 1}
         self._words |= {"refresh": 1, "rerank": 1} | (
-            {"leave": 3, "linger": 1, "raise_one": 2} if has_grace else {}
+            {"leave": 3, "linger": 1, "raise_one": 2, "budget": 2} if has_grace else {}
         )
         self._random = Random(seed)
         self._text = text
@@ -100,6 +102,8 @@ class MixedLoad:
             kind=self._random.choice([RowKind.PLACEMENT, RowKind.PREEMPTION]),
             now=self._now,
             applies_preemption=self._random.random() < 0.5,
+            limits={name: 4 for name in NODES if self._random.random() < 0.1},
+            shortage=_CPU if self._random.random() < 0.2 else None,
         )
         decision = self.cluster.decide(
             request, candidate_nodes=dict.fromkeys(offered), context=context
@@ -140,6 +144,13 @@ class MixedLoad:
         """One that was told to end takes too long."""
         if self.ending:
             self.cluster.observe_overdue(self._random.choice([*self.ending]))
+
+    def _budget(self) -> None:
+        """A PodDisruptionBudget protects a gang, or not any more."""
+        if self.running:
+            gang = self._random.choice(list(self.running.values())).request.gang
+            self.cluster.observe_budget(gang, breaks=self._random.random() < 0.7)
+            check(self.cluster._engine)
 
     def _forget(self, uid: PodUid) -> None:
         self.ending.pop(uid, None)

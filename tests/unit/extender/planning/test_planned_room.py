@@ -102,6 +102,25 @@ async def test_leased_members_use_cpu_before_they_are_bound() -> None:
         assert "lack cpu" in plans.waiting()["lab/next"]
 
 
+async def test_members_that_have_no_room_together_are_put_on_different_nodes() -> None:
+    async with planning() as plans:
+        _put_nodes(plans)
+        _submit(plans, _gang("bert", size=4, gpus=2))
+        assert len(await plans.looked()) == 4
+        assert plans.placed() == NODES
+
+
+async def test_members_with_the_same_host_port_are_put_on_different_nodes() -> None:
+    async with planning() as plans:
+        _put_nodes(plans)
+        pods = _gang("bert", size=3, gpus=1, cpu="1")
+        for pod in pods:
+            pod["spec"]["containers"][0]["ports"] = [{"hostPort": 29500}]
+        _submit(plans, pods)
+        assert len(await plans.looked()) == 3
+        assert len(set(plans.placed())) == 3
+
+
 async def test_a_victim_frees_cpu_too() -> None:
     """All nodes are used up by gangs that borrow cells; two of them end."""
     async with planning() as plans:

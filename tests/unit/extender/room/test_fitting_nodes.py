@@ -140,10 +140,10 @@ def test_what_pods_that_may_be_ended_use_can_be_freed() -> None:
 def test_members_on_one_node_need_room_together() -> None:
     world, need = World(), a_need(5000)
     seats = [(world.run(f"m-{index}", a_pod(5000), None), NODES[0]) for index in range(2)]
-    assert world.nodes.crowded(seats[:1], needs=[need]) == []
-    assert world.nodes.crowded(seats, needs=[need]) == ["n0"]
+    assert world.nodes.crowded(seats[:1], needs=[need]) == {}
+    assert world.nodes.crowded(seats, needs=[need]) == {"n0": 1}
     apart = [(uid, node) for (uid, _), node in zip(seats, NODES, strict=False)]
-    assert world.nodes.crowded(apart, needs=[need]) == []
+    assert world.nodes.crowded(apart, needs=[need]) == {}
 
 
 @pytest.mark.parametrize(
@@ -157,7 +157,7 @@ def test_members_on_one_node_need_room_together() -> None:
 def test_members_that_exclude_each_other_are_not_on_one_node(pod: NodePod) -> None:
     world, need = World(), Need(NodeWish(), pod.resources)
     seats = [(world.run(f"m-{index}", pod, None), NODES[0]) for index in range(2)]
-    assert world.nodes.crowded(seats, needs=[need]) == ["n0"]
+    assert world.nodes.crowded(seats, needs=[need]) == {"n0": 1}
 
 
 def test_a_victim_that_ends_makes_room_for_members() -> None:
@@ -165,8 +165,8 @@ def test_a_victim_that_ends_makes_room_for_members() -> None:
     victim = world.run("victim", a_pod(4000), NODES[0])
     member = world.run("member", a_pod(5000), None)
     seats = [(member, NODES[0])]
-    assert world.nodes.crowded(seats, needs=[need]) == ["n0"]
-    assert world.nodes.crowded(seats, needs=[need], ending=[victim]) == []
+    assert world.nodes.crowded(seats, needs=[need]) == {"n0": 0}
+    assert world.nodes.crowded(seats, needs=[need], ending=[victim]) == {}
 
 
 def test_only_needs_that_fit_more_nodes_than_before_are_woken() -> None:
@@ -189,7 +189,7 @@ def test_a_need_is_woken_when_a_crowded_node_changes() -> None:
     world, need = World(), a_need(5000)
     world.fitting(need)
     seats = [(world.run(f"m-{index}", a_pod(5000), None), NODES[0]) for index in range(2)]
-    assert world.nodes.crowded(seats, needs=[need]) == ["n0"]
+    assert world.nodes.crowded(seats, needs=[need]) == {"n0": 1}
     world.nodes.take_grown()
     world.put(NODES[0], cpu=16000, pods=3)
     assert list(world.nodes.take_grown()) == [need]

@@ -3,7 +3,7 @@
 import pytest
 
 from extender.cells.model import NodeCell, Preempt, Wait
-from policy.submission import NodeName
+from policy.submission import GangKey, NodeName
 from tests.support.cells.builders import ClusterBuilder, GangBuilder, a_cluster, a_gang
 from tests.support.cells.engine_world import EngineWorld
 
@@ -165,3 +165,64 @@ def test_a_gang_on_a_bad_node_is_ended_where_its_share_is_needed() -> None:
 
     # Its leaf cells are of no use, but VC a has one node only: `low` must give it back.
     assert victims(world, a_gang("urgent").of(2).at(5)) == ["low"]
+
+
+def key_of(name: str) -> GangKey:
+    return next(iter(a_gang(name).members())).gang
+
+
+def breaking(world: EngineWorld, *names: str) -> None:
+    for name in names:
+        assert world.engine.observe_budget(key_of(name), breaks=True)
+
+
+def test_two_gangs_rather_than_one_that_breaks_a_budget() -> None:
+    world = nodes("2 nodes x 2", node=2)
+    world.run(a_gang("service").of(2).at(-1), ("n0", (0, 1)))
+    world.run(a_gang("one").of(1).at(-1), ("n1", (0,)))
+    world.run(a_gang("two").of(1).at(-1), ("n1", (1,)))
+    assert victims(world, a_gang("urgent").of(2).at(5)) == ["service"]
+    breaking(world, "service")
+    assert victims(world, a_gang("urgent").of(2).at(5)) == ["one", "two"]
+
+
+def test_beside_each_other_the_gang_that_breaks_no_budget_goes() -> None:
+    world = nodes("1 node x 4", node=1)
+    world.run(a_gang("service").of(2).at(-1), ("n0", (0, 1)))
+    world.run(a_gang("one").of(1).at(-1), ("n0", (2,)))
+    world.run(a_gang("two").of(1).at(-1), ("n0", (3,)))
+    breaking(world, "service")
+    assert victims(world, a_gang("urgent").of(2).at(5)) == ["one", "two"]
+    assert victims(world, a_gang("urgent").of(3).at(5)) == ["service", "two"]
+
+
+def test_a_guarantee_is_kept_although_that_breaks_a_budget() -> None:
+    world = nodes("2 nodes x 2", node=2)
+    world.run(a_gang("service").of(2).at(-1), ("n0", (0, 1)))
+    world.run(a_gang("other").of(2).at(-1), ("n1", (0, 1)))
+    breaking(world, "service", "other")
+    assert victims(world, a_gang("urgent").of(2).at(5)) == ["other"]
+    assert victims(world, a_gang("urgent").of(2, 2).at(5)) == ["other", "service"]
+
+
+def test_several_small_gangs_rather_than_one_on_two_nodes_that_breaks_a_budget() -> None:
+    world = nodes("4 nodes x 2", node=4)
+    world.run(a_gang("both").of(2, 2).at(-1), ("n0", (0, 1)), ("n1", (0, 1)))
+    world.run(a_gang("three").of(2).at(-1), ("n2", (0, 1)))
+    world.run(a_gang("four").of(2).at(-1), ("n3", (0, 1)))
+    assert victims(world, a_gang("urgent").of(2, 2).at(5)) == ["both"]
+    breaking(world, "both")
+    assert victims(world, a_gang("urgent").of(2, 2).at(5)) == ["four", "three"]
+
+
+def test_a_budget_is_remembered_when_the_cluster_changes() -> None:
+    world = nodes("2 nodes x 2", node=2)
+    world.run(a_gang("service").of(2).at(-1).created(200), ("n0", (0, 1)))
+    world.run(a_gang("other").of(2).at(-1).created(100), ("n1", (0, 1)))
+    breaking(world, "service")
+    world.engine.rerank({})
+    assert victims(world, a_gang("urgent").of(2).at(5)) == ["other"]
+    assert world.engine.observe_budget(key_of("service"), breaks=False)
+    assert not world.engine.observe_budget(key_of("service"), breaks=False), "it is known"
+    assert victims(world, a_gang("urgent").of(2).at(5)) == ["service"]
+    assert not world.engine.observe_budget(key_of("unknown"), breaks=True)
