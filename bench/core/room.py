@@ -27,7 +27,8 @@ from kube.read.node_choice import NodeTraits, NodeWish
 from policy.placement import Placement
 from policy.pod_resources import NodePod, PodResources
 from policy.submission import GangKey, NodeName, PodUid
-from tests.support.queue.planner_world import EngineCells, UnlimitedNodes
+from tests.support.queue.engine_cells import EngineCells
+from tests.support.queue.planner_world import UnlimitedNodes
 
 _NODES: Final = 5000
 _FILLED: Final = 0.85

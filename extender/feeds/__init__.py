@@ -9,6 +9,8 @@ sinks that both services use are in `kube.follow`.
     node_feed          nodes; passes cells on to the engine, the rest to the choice of nodes
     room_feed          what all pods request, for the room on nodes beside leaf cells
     finished_members   members of gangs that have succeeded and will not be replaced
+    helper_pods        members of gangs that ask for no leaf cells
+    mixed_gangs        members without the mark of their workload beside members that have it
     invalid_pods       pods that are not valid, and the devices that they use
     workload_pods      pods by the workload that controls them, and since when that asks
     effective_classes  the classes of gangs that were raised

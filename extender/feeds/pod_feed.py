@@ -13,7 +13,9 @@ from extender.cells.views.listings import Stepwise
 from extender.cluster.cluster import Cluster
 from extender.feeds.effective_classes import EffectiveClasses
 from extender.feeds.finished_members import FinishedMembers
+from extender.feeds.helper_pods import HelperPods
 from extender.feeds.invalid_pods import InvalidPod, read_invalid_pod
+from extender.feeds.mixed_gangs import MixedGangs
 from extender.feeds.workload_pods import WorkloadPods
 from kube import marks
 from kube.api.client import Object
@@ -47,8 +49,11 @@ class PodSink:
         self._pods: dict[PodUid, ManagedPod] = {}
         self._invalid: dict[PodUid, InvalidPod] = {}
         self._of_gang: dict[GangKey, dict[PodUid, None]] = {}
+        self.helpers = HelperPods()
+        """Members without leaf cells: only `get` and `has_ended` know them, too."""
         self._ended: BoundedMap[PodUid, None] = BoundedMap(_MOST_ENDED)
         self._is_live = False
+        self._mixed = MixedGangs()
         self.finished = FinishedMembers()
         self.on_appear: list[Callable[[ManagedPod], None]] = []
         """Callbacks that run before the engine is told of a pod that appeared or changed."""
@@ -74,16 +79,17 @@ class PodSink:
 
     def get(self, uid: PodUid) -> ManagedPod | None:
         """Return the pod as last seen, if it is managed and has not ended."""
-        return self._pods.get(uid)
+        return self._pods.get(uid) or self.helpers.pods.get(uid)
 
     def note_version(self, uid: PodUid, version: str) -> None:
         """Note the version of a pod after our own write, which the feed may report only later.
 
         A binding that named the version before would be refused by the API server.
         """
-        pod = self._pods.get(uid)
-        if pod is not None and is_at_least(version, pod.resource_version):
-            self._pods[uid] = replace(pod, resource_version=version)
+        for pods in (self._pods, self.helpers.pods):
+            pod = pods.get(uid)
+            if pod is not None and is_at_least(version, pod.resource_version):
+                pods[uid] = replace(pod, resource_version=version)
 
     def knows(self, uid: PodUid) -> bool:
         """Whether a pod exists and uses, or may use, devices."""
@@ -138,7 +144,7 @@ class PodSink:
     def replace(self, objects: Sequence[Object]) -> None:
         """Take all pods there are; any other is gone."""
         there = {obj["metadata"]["uid"] for obj in objects}
-        known = [*self._pods, *self._invalid, *self.finished]
+        known = [*self._pods, *self._invalid, *self.helpers.pods, *self.finished]
         for uid in [uid for uid in known if uid not in there]:
             self._forget(uid)
             self.finished.remove(uid)
@@ -153,6 +159,7 @@ class PodSink:
             self._observe_invalid(obj, exc)
             return
         if pod is None:
+            self.helpers.remove(PodUid(obj["metadata"]["uid"]))  # its labels were removed
             return
         for failure in read_start_failures(pod, obj):
             for report in self.on_failure:
@@ -160,10 +167,12 @@ class PodSink:
         if pod.is_finished or (pod.is_deleting and pod.node is None):
             self._forget(pod.uid)
             self.finished.put(pod)
+        elif pod.is_helper:
+            self._invalid.pop(pod.uid, None)
+            self._ended.pop(pod.uid, None)
+            self.helpers.put(pod)
         else:
-            self._observe(pod)
-            for tell in self.on_change:
-                tell(self._pods[pod.uid])
+            self._take(self._mixed.joined(pod, before=self._pods.get(pod.uid)))
 
     def remove(self, obj: Object) -> None:
         """A pod is gone."""
@@ -175,6 +184,18 @@ class PodSink:
         """Read a pod; None if it is not managed. Raises RequestError if it is not valid."""
         namespace = (obj.get("metadata") or {}).get("namespace") or marks.DEFAULT_NAMESPACE
         return read_pod(obj, namespace_labels=self._namespaces.labels(str(namespace)))
+
+    def _take(self, pod: ManagedPod) -> None:
+        """Note a pod that appeared or changed, and the members that join its gang with it."""
+        is_marked_first = self._mixed.is_new(pod)
+        self._observe(pod)
+        for tell in self.on_change:
+            tell(self._pods[pod.uid])
+        others = self.of_gang(replace(pod.gang.key, owner="")) if is_marked_first else ()
+        for other in others:
+            joined = self._mixed.joined(other, before=other)
+            if joined != other:
+                self._take(joined)
 
     def _observe(self, pod: ManagedPod) -> None:
         before, is_raised = self._pods.get(pod.uid), self.effective.note(pod)
@@ -232,6 +253,9 @@ class PodSink:
                 self._cluster.observe_bound(invalid.use)
 
     def _forget(self, uid: PodUid) -> None:
+        if self.helpers.remove(uid):
+            self._ended[uid] = None
+            return
         pod = self._pods.pop(uid, None)
         invalid = self._invalid.pop(uid, None)
         if pod is None and invalid is None and not self._cluster.has_place(uid):
@@ -247,6 +271,7 @@ class PodSink:
         del members[pod.uid]
         if not members:
             del self._of_gang[pod.gang.key]
+            self._mixed.forget(pod)
         self.effective.forget(pod, is_last=not members or pod.is_charged_alone)
         for tell in self.on_end:
             tell(pod)

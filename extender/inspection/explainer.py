@@ -1,6 +1,7 @@
 """Explains why a pod waits or where it runs, and simulates pods that do not exist yet."""
 
 from collections.abc import Callable
+from itertools import chain
 from typing import Any, Final
 
 from pydantic import Field
@@ -79,7 +80,8 @@ class Explainer:
 
     async def explain(self, namespace: str, name: str) -> JsonObject | None:
         """Explain one pod, or a gang whose pods are gone; None if nothing is known of it."""
-        pod = next((p for p in self._pods if (p.namespace, p.name) == (namespace, name)), None)
+        pods = chain(self._pods, self._pods.helpers.pods.values())
+        pod = next((p for p in pods if (p.namespace, p.name) == (namespace, name)), None)
         if pod is None:
             invalid = self._explain_invalid(namespace, name)
             return invalid or await self._explain_gone(f"{namespace}/{name}")
@@ -220,7 +222,7 @@ class Explainer:
     def _state(self, pod: ManagedPod) -> str:
         if pod.node is not None:
             return "bound"
-        if self._cluster.has_place(pod.uid):
+        if self._cluster.has_place(pod.uid) or (pod.is_helper and pod.is_released):
             return _PLACED
         if pod.is_gated:
             return _QUEUED
@@ -229,7 +231,10 @@ class Explainer:
     def _siblings(self, pod: ManagedPod) -> list[JsonObject]:
         return [
             {"pod": other.display_name, "state": self._state(other), "node": other.node}
-            for other in self._pods.of_gang(pod.gang.key)
+            for other in (
+                *self._pods.of_gang(pod.gang.key),
+                *self._pods.helpers.of_gang(pod.gang.key),
+            )
             if other.uid != pod.uid
         ]
 

@@ -83,6 +83,7 @@ class Evictions:
         self._new: asyncio.Queue[_Eviction] = asyncio.Queue()
         self._slots = asyncio.Semaphore(_AT_ONCE)
         pods.on_end.append(self._forget)
+        pods.helpers.on_end.append(self._forget)
 
     def __contains__(self, uid: PodUid) -> bool:
         """Whether a pod is to end, or is terminating."""

@@ -54,6 +54,7 @@ class Outcomes:
         self.waiting = WaitingList()
         self.ends = GangEnds(cluster=cluster, events=events, clock=clock)
         pods.on_end.append(self._forget)
+        pods.helpers.on_end.append(self._forget)
         pods.on_appear.append(self._note_bound)
 
     # -- decisions

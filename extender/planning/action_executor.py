@@ -8,7 +8,7 @@ from extender.feeds.pod_feed import PodSink
 from extender.leader_role import LeaderRole
 from extender.outcomes.evictions import Evictions
 from extender.planning.pending_writes import PendingWrites
-from extender.queue.model import Action, EvictPod, NominatePod, ReleasePod
+from extender.queue.model import Action, EvictPod, NominatePod, ReleaseHelper, ReleasePod
 from kube.api.binder import PodRef
 from kube.api.client import KubeClient
 from kube.api.pod_writer import PodWriter
@@ -46,13 +46,15 @@ class ActionExecutor:
                 if pod is None:
                     raise BackendError("the pod is gone")
                 await self._evictions.end(pod, why=reason.text, is_wanted=is_wanted)
-            case ReleasePod() | NominatePod():
+            case ReleasePod() | ReleaseHelper() | NominatePod():
                 async with self._slots:
                     await self._write(action, is_wanted)
             case _:
                 assert_never(action)
 
-    async def _write(self, action: ReleasePod | NominatePod, is_wanted: Callable[[], bool]) -> None:
+    async def _write(
+        self, action: ReleasePod | ReleaseHelper | NominatePod, is_wanted: Callable[[], bool]
+    ) -> None:
         pod = self._pods.get(action.uid)
         if pod is None or not is_wanted():
             raise BackendError("the pod is gone, or the action is not wanted any more")
@@ -65,6 +67,8 @@ class ActionExecutor:
                     node=action.placement.node,
                     annotations=placement_annotations(action.placement),
                 )
+            elif isinstance(action, ReleaseHelper):
+                version = await self._writer.release_helper(reference, mark=pod.resource_version)
             else:
                 version = await self._writer.nominate(reference, node=action.node)
             if version is not None:

@@ -9,7 +9,7 @@ from extender.feeds.pod_feed import PodSink
 from extender.outcomes.outcomes import EndedBy, Outcomes
 from extender.planning.held_calls import HeldCalls
 from policy.pod_resources import Shortage
-from policy.submission import NodeName, PodUid
+from policy.submission import GangKey, NodeName, PodUid
 from state.log.records import RowKind
 
 
@@ -29,13 +29,11 @@ class ClusterCells:
         self._outcomes = outcomes
         self.calls = calls
         self.plan = cluster.plan
-        self.forget_member = cluster.forget_member
         self.renew = cluster.renew
         self.placement = cluster.placement
         self.has_place = cluster.has_place
         self.is_preempting = cluster.is_preempting
         self.leaf_counts = cluster.leaf_counts
-        self.members_of = cluster.members.of_gang
         self.is_foreign = cluster.members.is_foreign
 
     def apply(
@@ -62,7 +60,20 @@ class ClusterCells:
         self._outcomes.decided(decision, ended_by=EndedBy.CELLGATE if may_preempt else None)
         return decision
 
+    def forget_member(self, member: PodUid) -> None:
+        """Withdraw a member's place; a helper has none."""
+        if member not in self._pods.helpers.pods:
+            self.cluster.forget_member(member)
+
+    def members_of(self, gang: GangKey) -> list[PodUid]:
+        """Return the members of a gang that have a place, and its helpers."""
+        helpers = (pod.uid for pod in self._pods.helpers.of_gang(gang))
+        return [*self.cluster.members.of_gang(gang), *helpers]
+
     def is_bound(self, member: PodUid) -> bool:
         """Whether a member is bound or being bound, even if the feed does not say so yet."""
+        helper = self._pods.helpers.pods.get(member)
+        if helper is not None and helper.node is not None:
+            return True
         known = self.cluster.members.get(member)
         return member in self.calls.under_way or (known is not None and known.is_bound)

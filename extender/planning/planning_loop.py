@@ -68,6 +68,8 @@ class PlanningLoop:
         nodes.room.on_growth.append(self._news.set)
         pods.on_change.append(self._observe)
         pods.on_end.append(self._forget)
+        pods.helpers.on_change.append(self._observe)
+        pods.helpers.on_end.append(self._forget)
         pods.finished.on_change.append(self._observe_finished)
         cells.cluster.on_room.append(self.wake)
         cells.cluster.on_expiry.append(self._and_plan(self._gangs.expire))
@@ -125,6 +127,10 @@ class PlanningLoop:
         """Note that kube-scheduler offers nodes to a pod that has no place now."""
         self._gangs.offer_nodes(uid, nodes)
         self._news.set()
+
+    def may_start(self, uid: PodUid) -> bool:
+        """Whether the gang of a helper has its places; if not, the helper is woken later."""
+        return self._gangs.may_start(uid)
 
     def refuse_node(self, uid: PodUid) -> None:
         """Note that kube-scheduler does not offer a pod the node that is leased for it."""
@@ -265,8 +271,14 @@ class PlanningLoop:
         for gang, notice in step.notices.items():
             if notice is None:
                 self._outcomes.gang_resumed(gang)
+            elif notice.reason.code is ReasonCode.GATHERING and self._awaits_quota(gang):
+                continue  # only its helpers are seen: they are not charged
             elif (first := self._pods.get(notice.uid)) is not None:
                 self._outcomes.gang_waits(gang, first, notice.reason)
+
+    def _awaits_quota(self, gang: GangKey) -> bool:
+        entry = self._outcomes.waiting.gangs.get(gang)
+        return entry is not None and entry.reason.code is ReasonCode.QUOTA
 
     async def _execute(self, action: Action) -> None:
         try:

@@ -100,7 +100,7 @@ class QuotaQueue:
         charge = to_charge(first, classes=self._policies.policy.classes, sizes=self._sizes)
         if charge is None or first.is_charged_alone:
             return charge
-        there = 1 + len(others)
+        there = 1 + len(others) + len(self._pods.helpers.of_gang(first.gang.key))
         size = first.gang.size or self._sizes.size(first) or 1
         if there < (first.gang.min_size or size):
             return None

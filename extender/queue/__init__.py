@@ -21,4 +21,5 @@ room_search      Decisions that respect CPU, memory and the rest of the room on 
 seen_gangs       All gangs by key and by pod, and which have changed
 waiting_gangs    The queue of waiting gangs, in order of rank and by shape
 wanted_actions   The actions that a gang needs
+withdrawals      Places that are taken back from gangs
 """

@@ -21,12 +21,14 @@ from extender.queue.held_bindings import GivenUp, HeldBindings
 from extender.queue.in_flight import InFlightPods
 from extender.queue.member_places import (
     decide_unplaced,
+    is_bound,
     is_too_few,
+    may_start,
     refusal,
     shape_now,
     unplaced,
 )
-from extender.queue.model import Action, EvictPod, QueuedPod, ReleasePod, StepResult
+from extender.queue.model import Action, EvictPod, QueuedPod, ReleaseHelper, StepResult
 from extender.queue.notices import Notices
 from extender.queue.ports import BindCalls, Cells, Nodes
 from extender.queue.queued_gang import PriorityOf, QueuedGang
@@ -34,12 +36,13 @@ from extender.queue.refused_places import RefusedPlaces
 from extender.queue.seen_gangs import SeenGangs
 from extender.queue.waiting_gangs import WaitingGangs
 from extender.queue.wanted_actions import (
-    is_bound,
+    has_release,
     is_wanted,
     still_preempts,
     void_nominations,
     wanted_actions,
 )
+from extender.queue.withdrawals import Withdrawals
 from policy.submission import GangKey, NodeName, PodUid
 
 _RENEW_SECONDS = 5.0
@@ -61,6 +64,14 @@ class GangPlanner:
         self._in_flight = InFlightPods()
         self.held = HeldBindings(cells, calls)
         """The members that kube-scheduler asks to bind, while others are missing."""
+        self._places = Withdrawals(
+            cells,
+            seen=self._seen,
+            waiting=self._waiting,
+            in_flight=self._in_flight,
+            refused=self._refused,
+            held=self.held,
+        )
         self._unfinished: dict[GangKey, None] = {}
         """Gangs of which only some members run, and gangs whose victims are ending."""
         self._notices = Notices()
@@ -125,7 +136,7 @@ class GangPlanner:
         """A victim takes too long to end: gangs that wait for it are planned again."""
         for gang in [self._seen[key] for key in self._unfinished]:
             if victim in gang.victims:
-                self._withdraw(*(uid for uid in gang.pods if not self._cells.is_bound(uid)))
+                self._places.withdraw(*(uid for uid in gang.pods if not self._cells.is_bound(uid)))
                 self._seen.note_change(gang.key)
                 self._waiting.wake()
 
@@ -140,6 +151,15 @@ class GangPlanner:
         if gang is not None and gang.accept_nodes(nodes, member=uid):
             self._seen.note_change(gang.key)
             self._waiting.wake()
+
+    def may_start(self, uid: PodUid) -> bool:
+        """Tell whether the gang of a helper has its places; if not, wake the helper later."""
+        gang = self._seen.find_of(uid)
+        if gang is None or may_start(gang, self._cells):
+            return True
+        gang.asleep.add(uid)
+        self._attempts.forget(uid)
+        return False
 
     def arrive(self, uid: PodUid, *, now: float) -> None:
         """kube-scheduler asks to bind a pod: `held` says whether it may be bound."""
@@ -169,6 +189,9 @@ class GangPlanner:
     def succeed(self, action: Action, *, now: float) -> None:
         """An action succeeded."""
         self._attempts.succeed(action, now=now)
+        gang = self._seen.find_of(action.uid)
+        if isinstance(action, ReleaseHelper) and gang is not None:
+            gang.asleep.discard(action.uid)
 
     def fail(self, action: Action, *, now: float) -> None:
         """An action failed, or its result is unknown; it is retried."""
@@ -199,10 +222,9 @@ class GangPlanner:
     def _handle_due(self, now: float) -> None:
         """Give up places that stay refused, retry failed actions, renew leases."""
         self._in_flight.drop_slow(now)
-        for uid, is_refused in self._refused.take_due(now).items():
-            self._give_up_place(uid, is_refused=is_refused, now=now)
-        for key in self.held.take_overdue(now):
-            self._give_up_silent(self._seen[key], now=now)
+        self._places.handle_due(now)
+        for key in self._waiting.take_resumed(now):
+            self._seen.note_change(key)
         for uid in self._contended.update():
             self._note_change_of(uid)
         for action in self._attempts.due(now):
@@ -229,40 +251,6 @@ class GangPlanner:
         for key in dict.fromkeys([*self._unfinished, *self.held]):
             self._cells.renew(key, now=now)
 
-    def _give_up_place(self, uid: PodUid, *, is_refused: bool, now: float) -> None:
-        """Withdraw a place that cannot be used; the whole gang's places, if no member runs."""
-        placement, gang = self._cells.placement(uid), self._seen.find_of(uid)
-        if placement is None or gang is None or self._cells.is_bound(uid):
-            return
-        if is_refused:  # a node that was lost may be used once it is back
-            gang.refuse_node(placement.node, member=uid, now=now)
-        has_begun = any(is_bound(pod, self._cells) for pod in gang.pods.values())
-        self._withdraw(*([uid] if has_begun else gang.pods))
-        self.held.give_up(gang.key, GivenUp.REFUSED if is_refused else GivenUp.PLACE_LOST)
-        self._seen.note_change(gang.key)
-
-    def _give_up_silent(self, gang: QueuedGang, *, now: float) -> None:
-        """Give up the places of a gang of which members did not arrive in time."""
-        arrived = self.held.arrived(gang.key)
-        for uid in gang.pods:
-            placement = None if uid in arrived else self._cells.placement(uid)
-            if placement is not None:
-                gang.refuse_node(placement.node, member=uid, now=now)
-        self._withdraw(*gang.pods)
-        self.held.give_up(gang.key, GivenUp.SILENT)
-        self._seen.send_back(gang)
-        self._seen.note_change(gang.key)
-
-    def _withdraw(self, *uids: PodUid) -> None:
-        """Give back the places of some pods and what is reserved for them."""
-        for uid in uids:
-            had_place = self._cells.has_place(uid)
-            self._cells.forget_member(uid)
-            self._in_flight.leave(uid)
-            self._refused.forget(uid)
-            if had_place:
-                self._waiting.wake()
-
     def _settle_changed(self, step: StepResult, *, now: float) -> None:
         while changed := self._seen.take_changed() or self._in_flight.next_gangs():
             for key in changed:
@@ -287,7 +275,9 @@ class GangPlanner:
         else:
             self._notices.note_complete(gang)
             gang.forget_refused_nodes(now)
-            if unplaced(gang, self._cells):
+            if unplaced(gang, self._cells) and gang.resumes_at > now:
+                self._waiting.pause(gang.key, until=gang.resumes_at)
+            elif unplaced(gang, self._cells):
                 self._waiting.put(gang.key, shape_now(gang, self._cells), gang.rank)
             else:
                 self._waiting.remove(gang.key)
@@ -332,7 +322,7 @@ class GangPlanner:
         self._waiting.remove(gang.key)
         gang.victims = ()
         if not any(map(self._is_in_use, gang.pods.values())):
-            self._withdraw(*gang.pods)
+            self._places.withdraw(*gang.pods)
 
     def _is_in_use(self, pod: QueuedPod) -> bool:
         is_written_to = self._attempts.is_under_way(pod.uid)
@@ -351,7 +341,7 @@ class GangPlanner:
         refused = refusal(decisions)
         if refused is not None and (gang.starts_whole or is_too_few(gang, self._cells)):
             placed = (one for one in decisions if isinstance(one, Place))
-            self._withdraw(*(one.request.member for one in placed))
+            self._places.withdraw(*(one.request.member for one in placed))
         match refused:
             case None:
                 pass
@@ -360,19 +350,11 @@ class GangPlanner:
                 gang.victims = victims if gang.first.may_preempt else ()
                 gang.has_reserved = self._cells.is_preempting(gang.key)
                 self._refuse(gang, last)
-                self._unseat_unbound(gang.victims)
+                self._places.unseat_unbound(gang.victims)
             case Wait() | Reject() as last:
                 gang.shorten_refusals(now=now)
                 self._refuse(gang, last)
         self._seen.note_change(gang.key)
-
-    def _unseat_unbound(self, victims: Sequence[GangKey]) -> None:
-        """Withdraw the places of victims' members that are not bound: they need not be ended."""
-        for victim in victims:
-            self._seen.note_change(victim)
-            for uid in sorted(self._cells.members_of(victim)):
-                if not self._cells.is_bound(uid):
-                    self._withdraw(uid)
 
     def _refuse(self, gang: QueuedGang, decision: Wait | Reject | Preempt) -> None:
         # Its shape is new: a gang that preempts, or whose members disagree, is like no other.
@@ -385,7 +367,7 @@ class GangPlanner:
 
     def _act(self, gang: QueuedGang, step: StepResult, *, now: float) -> None:
         actions = wanted_actions(gang, self._cells, self._contended)
-        if not any(isinstance(action, ReleasePod) for action in actions):
+        if not has_release(actions):
             self._in_flight.cancel(gang.key)
         elif not self._in_flight.admits(gang.key, gang.pods):
             return
@@ -396,5 +378,5 @@ class GangPlanner:
             if self._attempts.may_begin(action, now=now):
                 self._attempts.begin(action)
                 step.actions.append(action)
-                if isinstance(action, ReleasePod):
+                if has_release([action]):
                     self._in_flight.enter(action.uid, now=now)

@@ -19,9 +19,9 @@ from typing import Final
 
 from extender.cells.model import Reason, ReasonCode
 from extender.cells.wording import explain
+from extender.queue.member_places import has_begun, is_bound
 from extender.queue.ports import BindCalls, Cells
 from extender.queue.queued_gang import QueuedGang
-from extender.queue.wanted_actions import is_bound
 from policy.submission import GangKey, PodUid
 
 LONGEST_SECONDS: Final = 45.0
@@ -100,7 +100,8 @@ class HeldBindings:
             return False
         is_first = hold is None
         if hold is None:
-            hold = self._holds[gang.key] = _Hold(needed=gang.least, since=now, last_arrival=now)
+            needed = self._needed(gang)
+            hold = self._holds[gang.key] = _Hold(needed=needed, since=now, last_arrival=now)
         hold.arrived[uid] = None
         hold.last_arrival = now
         if len(hold.arrived) >= hold.needed:
@@ -108,10 +109,11 @@ class HeldBindings:
         return is_first
 
     def _is_held(self, gang: QueuedGang) -> bool:
-        return gang.least > 1 and not self._has_begun(gang)
+        return gang.least > 1 and not has_begun(gang, self._cells)
 
-    def _has_begun(self, gang: QueuedGang) -> bool:
-        return any(is_bound(pod, self._cells) for pod in gang.pods.values())
+    def _needed(self, gang: QueuedGang) -> int:
+        """Return how many members must arrive: helpers may run before their gang does."""
+        return gang.least - sum(is_bound(pod, self._cells) for pod in gang.pods.values())
 
     def review(self, gang: QueuedGang) -> None:
         """Bind the members of a gang, or give them up, if its state requires that."""
@@ -119,15 +121,23 @@ class HeldBindings:
         if hold is None:
             return
         self._drop_closed(gang.key, hold)
-        hold.needed = gang.least
+        if not hold.arrived:
+            return
+        hold.needed = self._needed(gang)
         if any(not self._has_place(uid, gang) for uid in hold.arrived):
             self.give_up(gang.key, GivenUp.PLACE_LOST)
-        elif hold.arrived and (len(hold.arrived) >= hold.needed or self._has_begun(gang)):
+        elif has_begun(gang, self._cells) or self._is_enough(hold, gang):
             del self._holds[gang.key]
             self._verdicts |= dict.fromkeys(hold.arrived, Verdict(gang=gang.key))
 
+    def _is_enough(self, hold: _Hold, gang: QueuedGang) -> bool:
+        """Tell whether enough members have arrived; helpers alone are not enough."""
+        deciding = {pod.uid for pod in gang.deciding()}
+        return len(hold.arrived) >= hold.needed and not deciding.isdisjoint(hold.arrived)
+
     def _has_place(self, uid: PodUid, gang: QueuedGang) -> bool:
-        return uid in gang.pods and self._cells.has_place(uid)
+        pod = gang.pods.get(uid)
+        return pod is not None and (pod.is_helper or self._cells.has_place(uid))
 
     def refused_members(self, gang: QueuedGang) -> list[PodUid]:
         """Return the members of a held gang for which kube-scheduler last found no node."""

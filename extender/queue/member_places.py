@@ -14,8 +14,31 @@ from policy.submission import NodeName
 
 
 def unplaced(gang: QueuedGang, cells: Cells) -> list[QueuedPod]:
-    """Return the members that do not run and have no place either, the lowest rank first."""
-    return [pod for pod in gang.lowest_first() if pod.node is None and not cells.has_place(pod.uid)]
+    """Return the members with leaf cells that neither run nor have a place, lowest rank first."""
+    return [pod for pod in gang.lowest_first() if not _is_settled(pod, cells)]
+
+
+def _is_settled(pod: QueuedPod, cells: Cells) -> bool:
+    return pod.is_helper or pod.node is not None or cells.has_place(pod.uid)
+
+
+def is_bound(pod: QueuedPod, cells: Cells) -> bool:
+    """Tell whether a pod is bound or being bound, even if its feed does not show it yet."""
+    return pod.node is not None or cells.is_bound(pod.uid)
+
+
+def has_begun(gang: QueuedGang, cells: Cells) -> bool:
+    """Tell whether a member with leaf cells is bound or being bound."""
+    return any(is_bound(pod, cells) for pod in gang.deciding())
+
+
+def may_start(gang: QueuedGang, cells: Cells) -> bool:
+    """Tell whether the members of a gang that have leaf cells have their places, or run."""
+    if not gang.is_complete:
+        return False
+    if gang.starts_whole:
+        return not unplaced(gang, cells)
+    return not is_too_few(gang, cells) and any(_is_settled(pod, cells) for pod in gang.deciding())
 
 
 def shape_now(gang: QueuedGang, cells: Cells) -> GangShape:
@@ -105,7 +128,7 @@ def _held(
 
 def is_too_few(gang: QueuedGang, cells: Cells) -> bool:
     """Tell whether fewer members of a gang run or have places than it needs to start."""
-    placed = [pod for pod in gang.pods.values() if pod.node is not None or cells.has_place(pod.uid)]
+    placed = [pod for pod in gang.pods.values() if _is_settled(pod, cells)]
     return not gang.has_begun and len(placed) < gang.least
 
 

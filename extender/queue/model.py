@@ -53,6 +53,11 @@ class QueuedPod:
         return self.request.created
 
     @property
+    def is_helper(self) -> bool:
+        """Whether it is a member without leaf cells: kube-scheduler chooses its node."""
+        return self.request.leaf_count == 0
+
+    @property
     def asked(self) -> float:
         """Since when it counts as waiting."""
         return self.created if self.first_asked is None else self.first_asked
@@ -69,6 +74,13 @@ class ReleasePod:
 
     uid: PodUid
     placement: Placement
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReleaseHelper:
+    """Lift the gate of a helper, or make kube-scheduler try it again: its gang has its places."""
+
+    uid: PodUid
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,7 +105,7 @@ class EvictPod:
     reason: Reason
 
 
-Action = ReleasePod | NominatePod | EvictPod
+Action = ReleasePod | ReleaseHelper | NominatePod | EvictPod
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -15,6 +15,7 @@ PriorityOf = Callable[[PodUid], int | None]
 
 _REFUSED_SECONDS = 60.0
 _LONGEST_REFUSED_SECONDS = 480.0
+_PAUSE_SECONDS = 5.0
 
 
 @dataclass(slots=True, eq=False)
@@ -28,6 +29,11 @@ class QueuedGang:
     _refusals: Counter[NodeName] = field(default_factory=Counter)
     _refused_for: dict[NodeName, PodUid] = field(default_factory=dict)
     """The member that was last refused on each of them."""
+    resumes_at: float = 0.0
+    """When it may be planned again, after its helpers did not arrive to be bound."""
+    _pauses: int = 0
+    asleep: set[PodUid] = field(default_factory=set)
+    """Helpers whose gate is lifted, and that were refused because the gang had no places."""
     victims: tuple[GangKey, ...] = ()
     """The gangs that it preempts at present."""
     has_reserved: bool = False
@@ -55,6 +61,7 @@ class QueuedGang:
     def remove(self, uid: PodUid) -> None:
         """Remove a pod."""
         del self.pods[uid]
+        self.asleep.discard(uid)
         self._in_order = None
 
     def lowest_first(self) -> list[QueuedPod]:
@@ -76,6 +83,10 @@ class QueuedGang:
             if (rank := ranks[uid]) is not None and rank != pod.request.priority
         ]
 
+    def deciding(self) -> list[QueuedPod]:
+        """Return its pods with leaf cells, or all where it has helpers only."""
+        return [pod for pod in self.pods.values() if not pod.is_helper] or [*self.pods.values()]
+
     def members(self) -> list[QueuedPod]:
         """Return the oldest pods, up to the gang's size."""
         return self.oldest_first()[: self.size]
@@ -86,8 +97,9 @@ class QueuedGang:
 
     @property
     def first(self) -> QueuedPod:
-        """The oldest pod: its values count for the gang."""
-        return self.oldest_first()[0]
+        """The oldest pod with leaf cells, or else the oldest: its values count for the gang."""
+        pods = self.oldest_first()
+        return next((pod for pod in pods if not pod.is_helper), pods[0])
 
     @property
     def size(self) -> int:
@@ -120,8 +132,8 @@ class QueuedGang:
 
     @property
     def has_begun(self) -> bool:
-        """Whether a member runs; others are late, or replace one that failed."""
-        return any(pod.node is not None for pod in self.pods.values())
+        """Whether a member with leaf cells runs; others are late, or replace one that failed."""
+        return any(pod.node is not None for pod in self.deciding())
 
     @property
     def starts_whole(self) -> bool:
@@ -134,16 +146,19 @@ class QueuedGang:
         return self.has_begun or len(self.pods) >= self.least
 
     def leaf_counts(self) -> tuple[int, ...]:
-        """Return the leaf cells of every member; missing members are assumed to equal the first.
+        """Return the leaf cells of every member that has some.
+
+        Missing members are assumed to equal the first.
 
         No label says that members differ in size; only the pods together do. HiveD's annotation
         lists all members, and is used where it lists different sizes.
         """
-        listed = self.first.request.gang_leaf_counts
+        listed = tuple(count for count in self.first.request.gang_leaf_counts if count)
         if len(set(listed)) > 1:
             return listed
-        existing = [pod.request.leaf_count for pod in self.members()]
-        count = max(0, self.left - len(existing))
+        members = self.members()
+        existing = [pod.request.leaf_count for pod in members]
+        count = max(0, self.left - len(members))
         late = self.late[:count]
         missing = [self.first.request.leaf_count] * (count - len(late))
         return tuple(sorted(filter(None, [*existing, *missing, *late]), reverse=True))
@@ -152,13 +167,14 @@ class QueuedGang:
         """Reject the gang if a member has other values for it than the first member."""
         first = _gang_terms(self.first)
         for pod in self.members():
-            if _gang_terms(pod) != first:
-                return disagreement(pod.request, first=first, own=_gang_terms(pod))
+            own = _gang_terms(pod) if not pod.is_helper else first | _helper_terms(pod)
+            if own != first:
+                return disagreement(pod.request, first=first, own=own)
         return None
 
     def node_wishes(self) -> tuple[Hashable, ...]:
-        """Return the different node wishes of its members."""
-        return tuple(dict.fromkeys(pod.node_wish for pod in self.members()))
+        """Return the different node wishes of its members with leaf cells."""
+        return tuple(dict.fromkeys(pod.node_wish for pod in self.members() if not pod.is_helper))
 
     @property
     def rank(self) -> Rank:
@@ -183,8 +199,12 @@ class QueuedGang:
     def accept_nodes(self, nodes: Collection[NodeName], *, member: PodUid) -> bool:
         """Use nodes again that kube-scheduler now offers to the member that it had refused there.
 
-        Return whether there are such nodes.
+        A gang that pauses because a helper did not arrive resumes when nodes are offered to it.
+        Return whether anything has changed.
         """
+        if self.pods[member].is_helper and nodes and self.resumes_at:
+            self.resumes_at = 0.0
+            return True
         accepted = [
             node
             for node in self.refused_nodes
@@ -193,6 +213,11 @@ class QueuedGang:
         for node in accepted:
             del self.refused_nodes[node]
         return bool(accepted)
+
+    def pause(self, *, now: float) -> None:
+        """Plan it later, because a helper did not arrive: for longer after each time."""
+        self.resumes_at = now + min(_PAUSE_SECONDS * 2**self._pauses, _REFUSED_SECONDS)
+        self._pauses += 1
 
     def shorten_refusals(self, *, now: float) -> None:
         """Retry refused nodes after the shortest pause, because no other node is left."""
@@ -213,3 +238,12 @@ def _at_priority(pod: QueuedPod, rank: int) -> QueuedPod:
 def _gang_terms(pod: QueuedPod) -> dict[str, int | str | None]:
     """Return what all members of a gang must agree on, by the names that users know."""
     return {"gang size": pod.gang_size, **terms(pod.request)}
+
+
+def _helper_terms(pod: QueuedPod) -> dict[str, int | str | None]:
+    """Return what a member without leaf cells must agree on: its class and leaf type do not count.
+
+    A helper may be created before its gang is decided about, and its class cannot change then.
+    """
+    terms_of_all = ("gang size", "VC", "gang minimum")
+    return {name: term for name, term in _gang_terms(pod).items() if name in terms_of_all}

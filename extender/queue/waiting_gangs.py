@@ -83,6 +83,8 @@ class WaitingGangs:
         """Gangs that were never planned: each gets a decision, and so a reason, of its own."""
         self._is_woken = False
         """Whether `wake` was called since the last gang was chosen or refused."""
+        self._paused: dict[GangKey, float] = {}
+        """Gangs that pause, and until when."""
         self._woken_needs: dict[Hashable, None] = {}
         """Needs for which nodes have more room since then."""
         self._too_much: dict[_Kind, list[tuple[int, ...]]] = {}
@@ -112,6 +114,18 @@ class WaitingGangs:
             self._offer(shape, line)
         else:
             del self._lines[shape]
+
+    def pause(self, gang: GangKey, *, until: float) -> None:
+        """Leave a gang out for a while."""
+        self.remove(gang)
+        self._paused[gang] = until
+
+    def take_resumed(self, now: float) -> list[GangKey]:
+        """Return the gangs whose pause is over."""
+        resumed = [gang for gang, until in self._paused.items() if until <= now]
+        for gang in resumed:
+            del self._paused[gang]
+        return resumed
 
     def _offer(self, shape: GangShape, line: _Line) -> None:
         """Offer the first gang of a line, unless the shape was refused."""

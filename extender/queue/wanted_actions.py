@@ -5,15 +5,11 @@ from typing import assert_never
 
 from extender.cells.answers import preempted
 from extender.queue.contended_nodes import ContendedNodes
-from extender.queue.model import Action, EvictPod, NominatePod, QueuedPod, ReleasePod
+from extender.queue.member_places import is_bound, may_start
+from extender.queue.model import Action, EvictPod, NominatePod, ReleaseHelper, ReleasePod
 from extender.queue.ports import Cells
 from extender.queue.queued_gang import QueuedGang
 from extender.queue.seen_gangs import SeenGangs
-
-
-def is_bound(pod: QueuedPod, cells: Cells) -> bool:
-    """Tell whether a pod is bound or being bound, even if its feed does not show it yet."""
-    return pod.node is not None or cells.is_bound(pod.uid)
 
 
 def wanted_actions(gang: QueuedGang, cells: Cells, contended: ContendedNodes) -> list[Action]:
@@ -23,6 +19,11 @@ def wanted_actions(gang: QueuedGang, cells: Cells, contended: ContendedNodes) ->
         *void_nominations(gang, cells),
         *_for_victims(gang, cells),
     ]
+
+
+def has_release(actions: Iterable[Action]) -> bool:
+    """Tell whether an action shows a pod to kube-scheduler."""
+    return any(isinstance(action, ReleasePod | ReleaseHelper) for action in actions)
 
 
 def still_preempts(gang: QueuedGang, cells: Cells) -> bool:
@@ -40,6 +41,9 @@ def is_wanted(action: Action, gangs: SeenGangs, cells: Cells, contended: Contend
             return gang is not None and victim in gang.victims and still_preempts(gang, cells)
         case ReleasePod(uid=uid, placement=placement):
             return cells.placement(uid) == placement
+        case ReleaseHelper(uid=uid):
+            gang = gangs.find_of(uid)
+            return gang is not None and may_start(gang, cells)
         case NominatePod(uid=uid, node=node):
             gang = gangs.find_of(uid)
             return gang is not None and node == contended.nomination(gang.pods[uid])
@@ -52,12 +56,20 @@ def void_nominations(gang: QueuedGang, cells: Cells) -> list[Action]:
     return [
         NominatePod(uid=pod.uid, node=None)
         for pod in gang.oldest_first()
-        if pod.nominated is not None and pod.node is None and not cells.has_place(pod.uid)
+        if pod.nominated is not None
+        and pod.node is None
+        and not cells.has_place(pod.uid)
+        and not pod.is_helper
     ]
 
 
 def _for_members(gang: QueuedGang, cells: Cells, contended: ContendedNodes) -> Iterable[Action]:
     for pod in gang.members():
+        if pod.is_helper:
+            is_asleep = pod.is_gated or pod.uid in gang.asleep
+            if is_asleep and not is_bound(pod, cells) and may_start(gang, cells):
+                yield ReleaseHelper(uid=pod.uid)
+            continue
         placement = None if is_bound(pod, cells) else cells.placement(pod.uid)
         if placement is None:
             continue

@@ -279,7 +279,11 @@ class LedgerSync:
         return max(sum(counts), min(live.charge.leaf_count, sum(counts) + missing))
 
     def _size(self, pod: ManagedPod) -> int:
-        return 1 if _is_alone(pod) else pod.gang.size or self._sizes.size(pod) or 1
+        """Return how many members of a gang have leaf cells, as far as known."""
+        if _is_alone(pod):
+            return 1
+        helpers = len(self._pods.helpers.of_gang(pod.gang.key))
+        return max(1, (pod.gang.size or self._sizes.size(pod) or 1) - helpers)
 
 
 def _is_alone(pod: ManagedPod) -> bool:

@@ -79,8 +79,11 @@ class BindVerb:
         """
         uid = PodUid(arguments.uid)
         if uid in self._unmanaged:
-            return await self._bind_unmanaged(arguments)
-        self._placement(arguments)
+            return await self._bind_unplaced(arguments)
+        pod = self._pods.get(uid)
+        is_helper = pod is not None and pod.is_helper
+        if not is_helper:
+            self._placement(arguments)
         began = self._clock.monotonic()
         async with self._holds.verdict(uid, is_open=is_open) as verdict:
             if verdict.gang is not None:
@@ -88,6 +91,8 @@ class BindVerb:
             if verdict.reason is not None:
                 self._metrics.binds.labels("given-up").inc()
                 return wire.error_answer(verdict.reason.text)
+            if is_helper:
+                return await self._bind_unplaced(arguments)
             return await self._bind_placed(arguments)
 
     async def _bind_placed(self, arguments: wire.BindArguments) -> dict[str, Any]:
@@ -103,7 +108,7 @@ class BindVerb:
         self._note_bound(arguments, placement, seconds=self._clock.monotonic() - began)
         return wire.error_answer("")
 
-    async def _bind_unmanaged(self, arguments: wire.BindArguments) -> dict[str, Any]:
+    async def _bind_unplaced(self, arguments: wire.BindArguments) -> dict[str, Any]:
         """Bind a pod that asks for no leaf cells, as kube-scheduler itself would."""
         try:
             await self._send(arguments, {})

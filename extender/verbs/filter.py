@@ -50,6 +50,8 @@ class FilterVerb:
         if pod is None:
             self._unmanaged.put(read_uid(arguments.pod))
             return orjson.dumps(wire.pass_answer(arguments))
+        if pod.is_helper:
+            return orjson.dumps(self._answer_helper(pod, arguments))
         self._unmanaged.remove(pod.uid)
         if self._planner.plans_for(pod.uid):
             return orjson.dumps(self._answer_planned(pod, arguments))
@@ -60,6 +62,19 @@ class FilterVerb:
         self._refusals.put(body, refusal, version=self._cluster.version)
         return refusal
 
+    def _answer_helper(
+        self, pod: ManagedPod, arguments: wire.FilterArguments
+    ) -> Mapping[str, object]:
+        """Pass a member without leaf cells, once its gang has its places."""
+        if not self._planner.plans_for(pod.uid):
+            self._unmanaged.put(pod.uid)
+            return wire.pass_answer(arguments)
+        self._unmanaged.remove(pod.uid)
+        self._planner.offer_nodes(pod.uid, arguments.candidate_nodes)
+        if self._planner.may_start(pod.uid):
+            return wire.pass_answer(arguments)
+        return wire.wait_answer(_lost_lease(pod), arguments)
+
     def _answer_planned(
         self, pod: ManagedPod, arguments: wire.FilterArguments
     ) -> Mapping[str, object]:
@@ -67,9 +82,7 @@ class FilterVerb:
         placement = self._cluster.placement(pod.uid)
         if placement is None:
             self._planner.offer_nodes(pod.uid, arguments.candidate_nodes)
-            return wire.wait_answer(
-                f"gang {pod.gang.key} has lost its lease and waits to be planned again", arguments
-            )
+            return wire.wait_answer(_lost_lease(pod), arguments)
         if placement.node in arguments.candidate_nodes:
             return wire.chosen_answer(placement.node, arguments)
         self._planner.refuse_node(pod.uid)
@@ -84,6 +97,10 @@ class FilterVerb:
         return wire.prioritize_answer(
             arguments.candidate_nodes, placement.node if placement else None
         )
+
+
+def _lost_lease(pod: ManagedPod) -> str:
+    return f"gang {pod.gang.key} has lost its lease and waits to be planned again"
 
 
 def _refusal(decision: Wait | Reject | Preempt, arguments: wire.FilterArguments) -> bytes:

@@ -55,6 +55,8 @@ class PreemptVerb:
         pod = self._decider.read(arguments.pod)
         if pod is None:
             return wire.unchanged_answer(arguments)
+        if pod.is_helper and not self._plans_for(pod.uid):
+            return wire.unchanged_answer(arguments)
         if self._plans_for(pod.uid):
             return wire.veto_answer()  # the planner ends victims before it releases a gang
         waiting = self._waiting.pods.get(pod.uid)

@@ -14,7 +14,12 @@ from kube.api.client import (
     KubeError,
     Object,
 )
-from kube.marks import EFFECTIVE_CLASS_ANNOTATION, QUEUED_GATE, WOKEN_ANNOTATION
+from kube.marks import (
+    EFFECTIVE_CLASS_ANNOTATION,
+    QUEUED_GATE,
+    RELEASED_ANNOTATION,
+    WOKEN_ANNOTATION,
+)
 from service.clock import Clock
 
 
@@ -41,6 +46,14 @@ class PodWriter:
         version = await self.nominate(pod, node=node)
         self._check_leading()
         body = _release(pod, annotations, version=version)
+        return await self._patch(pod.path, body, content_type=STRATEGIC_PATCH)
+
+    async def release_helper(self, pod: PodRef, *, mark: str) -> str:
+        """Lift our gate from a pod without leaf cells, if it has it; kube-scheduler tries it.
+
+        `mark` must differ each time: kube-scheduler tries a pod again when it changes.
+        """
+        body = _release(pod, {RELEASED_ANNOTATION: mark})
         return await self._patch(pod.path, body, content_type=STRATEGIC_PATCH)
 
     async def nominate(self, pod: PodRef, *, node: str | None) -> str:
@@ -96,8 +109,10 @@ class PodWaker:
                 raise
 
 
-def _release(pod: PodRef, annotations: Mapping[str, str], *, version: str) -> Object:
-    metadata = {"uid": pod.uid, "resourceVersion": version, "annotations": dict(annotations)}
+def _release(pod: PodRef, annotations: Mapping[str, str], *, version: str | None = None) -> Object:
+    metadata: Object = {"uid": pod.uid, "annotations": dict(annotations)}
+    if version is not None:
+        metadata["resourceVersion"] = version
     return {
         "metadata": metadata,
         "spec": {"schedulingGates": [{"name": QUEUED_GATE, "$patch": "delete"}]},

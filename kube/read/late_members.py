@@ -13,7 +13,7 @@ Users of other kinds write it themselves; `2` alone means two members like the p
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from typing import Any, Final
@@ -63,6 +63,18 @@ def format_late(leaf_counts: tuple[int, ...]) -> str:
 def may_be_late(workload: Workload) -> bool:
     """Tell whether a workload is of a kind that can create members later than others."""
     return (workload.group, workload.kind) in _READERS
+
+
+def creates_unknown(obj: Mapping[str, Any], templates: Sequence[Mapping[str, Any]]) -> bool:
+    """Tell whether it is not known if an object creates all members of a gang at once.
+
+    That matters if the gang has several templates, and none of them says it.
+    """
+    group = str(obj.get("apiVersion")).rpartition("/")[0]
+    is_known = group in _AT_ONCE or (group, str(obj.get("kind"))) in _READERS
+    members = [template for template in templates if _is_member(template)]
+    is_said = any(marks.LATE_ANNOTATION in marks_of(one, "annotations") for one in members)
+    return len(members) > 1 and not is_known and not is_said
 
 
 def find_late(obj: Mapping[str, Any]) -> tuple[LateMembers, ...]:
@@ -123,6 +135,8 @@ def _of_volcano_job(spec: Mapping[str, Any]) -> _Late:
             yield mapping(task.get("template")), _number(task.get("replicas"))
 
 
+_AT_ONCE: Final = ("", "batch", "apps", "kubeflow.org", "ray.io")
+"""API groups whose other kinds create all pods at once."""
 _READERS: Final = {
     ("jobset.x-k8s.io", "JobSet"): _of_job_set,
     ("kubeflow.org", "MPIJob"): _of_mpi_job,

@@ -15,13 +15,15 @@ from typing import Any, Final, NamedTuple
 
 from kube import marks
 from kube.values.fields import Fields
-from kube.values.objects import containers_of, mapping
+from kube.values.objects import containers_of, mapping, marks_of
 from kube.values.quantities import parse_count
 from kube.values.size_limits import MAX_LEAF_COUNT
 from kube.values.texts import range_problem
 
 MATCHED_RESOURCES: Final = frozenset({*marks.DEFAULT_LEAF_RESOURCES, marks.HIVED_ENABLE_RESOURCE})
 """The resources that make a pod a managed one."""
+MATCHED_LABELS: Final = frozenset({marks.GANG_LABEL, marks.GANG_SIZE_LABEL})
+"""The labels that make a pod a managed one: without leaf cells, it is a helper of its gang."""
 
 
 class LeafDemand(NamedTuple):
@@ -62,8 +64,11 @@ class _Part(NamedTuple):
         return count
 
 
-def is_matched(spec: Mapping[str, Any]) -> bool:
-    """Whether the conditions of our webhook configuration match a pod spec."""
+def is_matched(pod: Mapping[str, Any]) -> bool:
+    """Whether the conditions of our webhook configuration match a pod or a template."""
+    if not MATCHED_LABELS.isdisjoint(marks_of(pod, "labels")):
+        return True
+    spec = mapping(pod.get("spec"))
     resources = (mapping(one.get("resources")) for one in containers_of(spec))
     limits = (mapping(one.get("limits")) for one in resources)
     return any(not MATCHED_RESOURCES.isdisjoint(limit) for limit in limits)

@@ -45,7 +45,7 @@ class PodPhase(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ManagedPod:
-    """A pod that asks for leaf cells."""
+    """A pod that asks for leaf cells, or that belongs to a gang by our labels."""
 
     uid: PodUid
     """Empty while a pod is being admitted."""
@@ -155,6 +155,11 @@ class ManagedPod:
     def is_finished(self) -> bool:
         """Whether it has ended, so that it holds no devices."""
         return self.phase.is_finished
+
+    @property
+    def is_helper(self) -> bool:
+        """Whether it belongs to a gang and asks for no leaf cells, such as a launcher."""
+        return self.leaf_count == 0
 
     @property
     def gang_leaf_count(self) -> int | None:

@@ -15,7 +15,7 @@ from kube.hived.spec import HivedSpec
 from kube.placement_annotations import parse_bind_info, parse_placement
 from kube.read import gangs, submitters
 from kube.read.gangs import PodMarks
-from kube.read.leaf_demand import LeafDemand, read_demand
+from kube.read.leaf_demand import MATCHED_LABELS, LeafDemand, read_demand
 from kube.read.managed_pod import DeviceUse, ManagedPod, PodPhase
 from kube.read.node_choice import POD_FIELDS
 from kube.read.workloads import Workload, controller_of
@@ -49,7 +49,9 @@ def read_pod(
     namespace_labels: Mapping[str, str] = _NO_LABELS,
     request_uid: str = "",
 ) -> ManagedPod | None:
-    """Translate a pod; None for one that asks for no leaf cell and so is not managed.
+    """Translate a pod; None for one that is not managed.
+
+    A managed pod asks for leaf cells, or carries the labels of our gangs.
 
     Raises RequestError with every problem and its path. A pod that is being admitted may have no
     name yet, and a pod template never has one. As a gang of one it is then named by its
@@ -59,13 +61,17 @@ def read_pod(
     problems = Problems()
     parts = _split(pod, problems)
     demand = read_demand(parts.spec)
-    if not demand.is_managed and not problems.found:
+    if not (demand.is_managed or problems.found or _has_gang_label(parts)):
         return None
     translated = _translate(
         parts, demand=demand, namespace_labels=namespace_labels, request_uid=request_uid
     )
     problems.check()
     return translated
+
+
+def _has_gang_label(parts: "_Parts") -> bool:
+    return not MATCHED_LABELS.isdisjoint(mapping(parts.metadata.values.get("labels")))
 
 
 def read_device_use(pod: Mapping[str, Any]) -> DeviceUse | None:
@@ -124,7 +130,9 @@ def _translate(
     is_gated = marks.QUEUED_GATE in gates
     workload = Workload.parse(annotations.text(marks.WORKLOAD_ANNOTATION))
     single_name = name or f"{generate_name}*{request_uid}"
-    is_released = marks.PLACEMENT_ANNOTATION in annotations.values and not is_gated
+    leaf_count = hived_spec.leaf_count if hived_spec else demand.device_count
+    released = marks.PLACEMENT_ANNOTATION if leaf_count else marks.RELEASED_ANNOTATION
+    is_released = released in annotations.values and not is_gated
     waits = node is None and (is_gated or is_released)
     return ManagedPod(
         uid=PodUid(metadata.text("uid")),
@@ -153,7 +161,7 @@ def _translate(
         workload=workload,
         vc=_read_vc(labels, namespace_labels=namespace_labels, hived_spec=hived_spec),
         leaf_type=_read_leaf_type(labels, hived_spec),
-        leaf_count=hived_spec.leaf_count if hived_spec else demand.device_count,
+        leaf_count=leaf_count,
         leaf_resource=demand.resource,
         device_count=demand.device_count,
         **_read_admission(spec, labels=labels, annotations=annotations),

@@ -13,7 +13,8 @@ lower levels.
     a rack, b node, b node, a rack, b node, b node (b has all), a rack … → a: 6 racks, b: 4 nodes
 
 A cell counts as many leaf cells as the largest one of its level. Which of several VCs with equally
-many leaf cells goes first: the one that was promised most, then by name.
+many leaf cells goes first: the one whose next cell is smallest, so that a large cell takes nothing
+from a VC that asks for little; then the one that was promised most, then by name.
 """
 
 from collections import Counter
@@ -66,15 +67,19 @@ class _Cut:
 
     def _first_that_does_not_fit(self, at: int) -> int:
         """Give one cell to each VC that is next at a fill level; return the level of the last."""
-        for name in sorted(self.kept, key=lambda one: (-self._leaf_count(self.promised[one]), one)):
-            level = next(self._left(name, self.kept[name]), None)
-            if level is None or self._leaf_count(self.kept[name]) > at:
-                continue
+        levels = {name: next(self._left(name, self.kept[name]), 0) for name in self.kept}
+        due = [name for name in levels if levels[name] and self._leaf_count(self.kept[name]) <= at]
+        for name in sorted(due, key=lambda one: self._turn(one, levels[one])):
+            level = levels[name]
             self.kept[name][level] += 1
             if not self._fits(self.kept):
                 self.kept[name][level] -= 1
                 return level
         return self.open_levels[0]  # the search for a proof was cut short
+
+    def _turn(self, name: VcName, level: int) -> tuple[int, int, VcName]:
+        """Order VCs that are next at the same fill level."""
+        return self.sizes[level], -self._leaf_count(self.promised[name]), name
 
     def _close(self, level: int) -> None:
         self.open_levels = [other for other in self.open_levels if other != level]

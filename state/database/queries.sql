@@ -434,8 +434,8 @@ WITH latest AS (
 SELECT l.leaf_counts::text, asked.labels::text, count(*) AS number
 FROM latest AS l
 CROSS JOIN LATERAL (
-    SELECT coalesce(jsonb_object_agg(label.key, label.value), '{}') AS labels
-    FROM jsonb_each_text(l.labels) AS label WHERE label.key = ANY ($1::text[])
+    SELECT coalesce(jsonb_object_agg(key, l.labels -> key), '{}') AS labels
+    FROM unnest($1::text[]) AS key WHERE l.labels ? key
 ) AS asked
 GROUP BY l.leaf_counts, asked.labels
 ORDER BY l.leaf_counts::text COLLATE "C", asked.labels::text COLLATE "C"

@@ -249,6 +249,47 @@ async def test_a_pod_without_leaf_cells_may_use_our_kube_scheduler(
     assert marks.PLACEMENT_ANNOTATION not in runs["metadata"].get("annotations", {})
 
 
+async def test_a_launcher_without_devices_waits_for_its_gang_and_starts_with_it(
+    plane: ControlPlane, pods: str
+) -> None:
+    """It is created first, carries the labels of its gang, and kube-scheduler chooses its node."""
+    await create(plane, pods, gang_pods("first", size=3, gpus=8))
+    await running(plane, pods, "first", size=3)
+    launcher = a_new_pod("mpi-0").in_gang("mpi", size=3).of_class("test").ending_at_once()
+    await create(plane, pods, [launcher])
+    workers = [a_gang_pod("mpi", index, size=3, gpus=8) for index in (1, 2)]
+    await create(plane, pods, workers)
+    assert "room for 1 of 2 members now" in await told(plane, pods, "mpi")
+    stored = await plane.api.get(f"{pods}/mpi-0")
+    assert stored["spec"]["schedulingGates"] == [{"name": marks.QUEUED_GATE}]
+    await end(plane, pods, "first", size=3)
+    members = await running(plane, pods, "mpi", size=3)
+    assert marks.PLACEMENT_ANNOTATION not in members[0]["metadata"]["annotations"]
+    assert {pod["spec"]["priorityClassName"] for pod in members} == {"test"}
+
+
+async def test_no_worker_is_bound_before_its_launcher_can_be(
+    plane: ControlPlane, cellgate: Installation, pods: str
+) -> None:
+    nowhere = {"nodeSelector": {"example.com/launchers": "true"}}
+    launcher = a_new_pod("mpi-0").in_gang("mpi", size=3).of_class("test").with_spec(**nowhere)
+    await create(plane, pods, [launcher.ending_at_once()])
+    await create(plane, pods, [a_gang_pod("mpi", index, size=3, gpus=8) for index in (1, 2)])
+    given_up = "cellgate_extender_bindings_given_up_total"
+    before = await cellgate.extender_metric(given_up)
+
+    async def is_given_up() -> bool:
+        return await cellgate.extender_metric(given_up) > before
+
+    await poll_until(is_given_up, deadline_seconds=20, explain=lambda: "not given up")
+    found = (await plane.api.get(pods))["items"]
+    assert [pod["spec"].get("nodeName") for pod in found] == [None] * 3
+    node = (await plane.api.get("/api/v1/nodes"))["items"][0]["metadata"]["name"]
+    label = {"metadata": {"labels": {"example.com/launchers": "true"}}}
+    await plane.api.patch(f"/api/v1/nodes/{node}", label)
+    await running(plane, pods, "mpi", size=3)
+
+
 async def test_a_gang_over_quota_waits_uncharged_and_starts_when_there_is_room(
     plane: ControlPlane, cellgate: Installation, pods: str
 ) -> None:

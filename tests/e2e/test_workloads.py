@@ -69,6 +69,19 @@ async def running(plane: ControlPlane, pods: str, job: str, *, size: int) -> lis
     return found
 
 
+async def all_members(plane: ControlPlane, pods: str, job: str, *, size: int) -> list[JsonObject]:
+    """The pods of a Job, once there are so many."""
+    found: list[JsonObject] = []
+
+    async def look() -> bool:
+        nonlocal found
+        found = await members(plane, pods, job)
+        return len(found) == size
+
+    await poll_until(look, deadline_seconds=20, explain=lambda: f"{len(found)} of {job} exist")
+    return found
+
+
 async def finish(plane: ControlPlane, pods: str, pod: JsonObject, phase: str) -> None:
     """End a pod as its kubelet would."""
     name = pod["metadata"]["name"]
@@ -152,3 +165,22 @@ async def test_the_last_retry_of_a_native_gang_starts(
     await finish(plane, pods, first, "Succeeded")
     await finish(plane, pods, second, "Failed")
     await running(plane, pods, "native", size=1)
+
+
+async def test_a_gang_that_runs_since_before_an_upgrade_is_not_divided_by_a_retry(
+    plane: ControlPlane, cellgate: Installation, pods: str
+) -> None:
+    """Its pods, its charge and its lease have the key that the label alone gives."""
+    await submit(plane, pods, a_gang_job("old", size=3, gang="old", backoffLimit=6))
+    unmarked = {"metadata": {"annotations": {marks.WORKLOAD_ANNOTATION: None}}}
+    await cellgate.extender.stop()
+    for pod in await all_members(plane, pods, "old", size=3):
+        await plane.api.patch(f"{pods}/{pod['metadata']['name']}", unmarked)
+    await cellgate.start_extender()
+    first, *_ = await running(plane, pods, "old", size=3)
+    await finish(plane, pods, first, "Failed")
+    found = await running(plane, pods, "old", size=3)
+    assert all(marks.WORKLOAD_ANNOTATION not in pod["metadata"]["annotations"] for pod in found)
+    namespace = pods.split("/")[4]
+    shown = await cellgate.inspect(f"/v1/gangs/{namespace}/old")
+    assert (len(shown["members"]), shown["otherRuns"], shown.get("uid")) == (3, [], None)

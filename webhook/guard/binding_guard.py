@@ -57,7 +57,7 @@ class BindingGuard:
             if exc.is_missing:
                 return
             raise
-        if is_matched(mapping(pod.get("spec"))):
+        if is_matched(pod):
             raise RequestError.at("", f"pod {namespace}/{name} {_REFUSED}")
 
 

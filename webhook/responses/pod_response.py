@@ -52,7 +52,7 @@ def respond_to_pod(
         **_hived_annotation(pod, decision, request),
         **shaped.annotations,
         **_quota_annotations(decision),
-        **({marks.UNCHARGED_ANNOTATION: "true"} if is_queued else {}),
+        **({marks.UNCHARGED_ANNOTATION: "true"} if is_queued and not pod.is_helper else {}),
         **({marks.ALONE_ANNOTATION: "true"} if pod.is_charged_alone else {}),
         **({marks.WORKLOAD_ANNOTATION: pod.workload.mark} if pod.workload else {}),
         **_gang_by(obj, pod),
@@ -98,6 +98,7 @@ def _stale_marks(written: Mapping[str, str]) -> list[str]:
     """Return the marks that only we write, and that this decision does not."""
     optional = (
         marks.UNCHARGED_ANNOTATION,
+        marks.RELEASED_ANNOTATION,
         marks.ALONE_ANNOTATION,
         marks.SHAPED_ANNOTATION,
         marks.OVER_QUOTA_ANNOTATION,

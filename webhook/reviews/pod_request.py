@@ -60,6 +60,7 @@ def build_pod_request(
     may_grow = is_open and not pod.is_charged_alone
     has_native = pod.gang.form in (GangForm.NATIVE, GangForm.CELLGATE)
     decision = _decision_id(review.uid)
+    paying = policy.quotas.find(user, groups, named=pod.charged_group, path=_GROUP_PATH)
     submission = Submission(
         user=user,
         groups=groups,
@@ -73,7 +74,7 @@ def build_pod_request(
     )
     charge = ChargeRequest(
         submission=submission,
-        group=policy.quotas.find(user, groups, named=pod.charged_group, path=_GROUP_PATH),
+        group=None if pod.is_helper else paying,  # it adds nothing to what its gang holds
         decision=decision,
         policy=policy,
         is_alone=pod.gang.size == 1 and not may_grow,

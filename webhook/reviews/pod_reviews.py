@@ -79,7 +79,9 @@ class PodReviews:
             # What a trusted controller creates was checked when its workload was.
             is_checked = policy.identity.is_trusted(review.user.username)
             never = self._possibility.check(request, may_refuse=not is_checked)
-            decision = await self._decide(request.charge, is_dry_run=review.dry_run)
+            decision = await self._decide(
+                request.charge, is_dry_run=review.dry_run, is_charged=not pod.is_helper
+            )
             if decision.is_running:
                 await check_room(self._client, request.pod)
         except RequestError:
@@ -139,13 +141,16 @@ class PodReviews:
         is_default = bool(classes.entries) and self._view.priorities.is_default(class_name)
         return is_default and not classes.is_listed(class_name)
 
-    async def _decide(self, request: ChargeRequest, *, is_dry_run: bool) -> GangDecision:
+    async def _decide(
+        self, request: ChargeRequest, *, is_dry_run: bool, is_charged: bool = True
+    ) -> GangDecision:
+        """Decide about a pod; a helper follows its gang, and does not decide for it."""
         began = self._clock.monotonic()
         try:
             decision = (
-                self._admitter.preview(request)
-                if is_dry_run
-                else await self._admitter.admit(request)
+                await self._admitter.admit(request)
+                if is_charged and not is_dry_run
+                else self._admitter.preview(request)
             )
         except ValueError as exc:
             # A value that Postgres cannot store, or the decision id of another gang.

@@ -86,10 +86,11 @@ def tell_never(found: list[str], *, refuses: bool) -> list[str]:
 def check_job(obj: Mapping[str, Any], gang: DeclaredGang | None, *, refuses: bool) -> Iterator[str]:
     """Yield warnings about a Job whose pods and gang do not match, or whose deadline runs early.
 
-    `gang` is the gang of its pods. Raises RequestError if it is never complete and `refuses`.
+    `gang` is the gang of its pods. Raises RequestError if it is never complete and `refuses`. A Job
+    that another workload owns may hold only some members of the gang.
     """
     path = _JOB_SPECS.get(str(obj.get("kind")))
-    if path is None:
+    if path is None or mapping(obj.get("metadata")).get("ownerReferences"):
         return
     spec: Mapping[str, Any] = obj
     for key in path:

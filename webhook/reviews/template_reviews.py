@@ -14,7 +14,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
+from kube import marks
 from kube.follow.policies import PolicySink
+from kube.read.late_members import creates_unknown
 from kube.read.leaf_demand import is_matched
 from kube.values.objects import mapping
 from policy.errors import Problem, RequestError
@@ -40,6 +42,11 @@ from webhook.wire import (
     UserInfo,
 )
 
+_UNKNOWN_ORDER: Final = (
+    PREFIX
+    + "it is not known whether a {kind} creates all members of a gang at once; if it creates "
+    f"some only after others are Ready, write their number in {marks.LATE_ANNOTATION}"
+)
 _LATER: Final = ("CronJob",)
 """Kinds whose pods start later, so that current usage says little about them."""
 
@@ -74,7 +81,10 @@ class TemplateReviews:
             return ALLOWED
         patch: list[Operation] = []
         warnings: list[str] = []
-        for change in self._changes(review, review.object):
+        changes = list(self._changes(review, review.object))
+        if creates_unknown(review.object, [change.template.content for change in changes]):
+            warnings.append(_UNKNOWN_ORDER.format(kind=review.object.get("kind")))
+        for change in changes:
             stamp = _choose_stamp(change, sender)
             if stamp is not None:
                 patch += change.template.stamp_patch(stamp)
@@ -106,7 +116,7 @@ class TemplateReviews:
 
     def _was_reviewed(self, review: ReviewRequest, old: PodTemplate) -> bool:
         """Tell whether the API server had a template reviewed, so that its stamp is ours."""
-        return is_matched(old.content["spec"]) and self._is_managed(review, old)
+        return is_matched(old.content) and self._is_managed(review, old)
 
     def _preview(self, review: ReviewRequest, change: _Change, stamp: Stamp) -> Iterator[str]:
         """Yield the warnings of a pod of the template; RequestError if it would be refused."""

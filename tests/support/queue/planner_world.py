@@ -7,17 +7,17 @@ or not, or done and reported as failed. What is true is in `pods`.
 from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from extender.cells.answers import for_lack
 from extender.cells.engine import Engine
-from extender.cells.model import NO_LIMITS, Decision, MemberRequest, PlacedMember
+from extender.cells.model import MemberRequest, PlacedMember
 from extender.queue.gang_planner import GangPlanner
-from extender.queue.model import Action, EvictPod, NominatePod, QueuedPod, ReleasePod
+from extender.queue.model import Action, EvictPod, NominatePod, QueuedPod, ReleaseHelper, ReleasePod
 from policy.placement import Placement
 from policy.pod_resources import Shortage
 from policy.submission import GangKey, NodeName, PodUid
 from policy.topology import Topology
 from tests.support.cells.builders import a_node_cell, nodes_of
 from tests.support.cells.engine_calls import check, observe_bound, recover
+from tests.support.queue.engine_cells import EngineCells
 
 LEASE_SECONDS = 20.0
 LEAVES_PER_NODE = 4
@@ -34,54 +34,6 @@ class FakePod:
     @property
     def uid(self) -> PodUid:
         return self.seen_as.uid
-
-
-class EngineCells:
-    """An engine as the planner uses it."""
-
-    def __init__(self, engine: Engine, being_bound: Collection[PodUid]) -> None:
-        self._engine = engine
-        self._being_bound = being_bound
-        self.asked = 0
-        self.forget_member = engine.forget_member
-        self.renew = engine.renew
-        self.placement = engine.placement
-        self.has_place = engine.has_place
-        self.is_preempting = engine.is_preempting
-        self.leaf_counts = engine.leaf_counts
-
-    def plan(
-        self,
-        request: MemberRequest,
-        *,
-        candidate_nodes: Collection[NodeName],
-        now: float,
-        limits: Mapping[NodeName, int] = NO_LIMITS,
-    ) -> Decision:
-        self.asked += 1
-        return self._engine.plan(request, candidate_nodes=candidate_nodes, now=now, limits=limits)
-
-    def apply(
-        self,
-        decision: Decision,
-        *,
-        candidate_nodes: Collection[NodeName],
-        now: float,
-        limits: Mapping[NodeName, int] = NO_LIMITS,
-        shortage: Shortage | None = None,
-    ) -> Decision:
-        self._engine.apply(decision, now=now)
-        return for_lack(decision, shortage)
-
-    def is_bound(self, member: PodUid) -> bool:
-        is_known = any(member in view.bound for view in self._engine.gangs())
-        return is_known or member in self._being_bound
-
-    def is_foreign(self, member: PodUid) -> bool:
-        return False  # all pods of this world are planned
-
-    def members_of(self, gang: GangKey) -> Collection[PodUid]:
-        return [uid for view in self._engine.gangs() if view.gang == gang for uid in view.members]
 
 
 class UnlimitedNodes:
@@ -156,6 +108,7 @@ class PlannerWorld(UnlimitedNodes):
             self.engine.observe_node(a_node_cell(node, is_healthy=is_healthy))
         self.undelivered.clear()
         seen = [pod.seen_as for pod in self.pods.values()]
+        seen = [one for one in seen if not one.is_helper]
         running = [_bound(one) for one in seen if one.node is not None]
         released = [_bound(one) for one in seen if one.node is None and one.placement is not None]
         recover(self.engine, running, released=released, now=self.now)
@@ -190,7 +143,7 @@ class PlannerWorld(UnlimitedNodes):
             self._pass_on(pod.seen_as)
 
     def _pass_on(self, seen: QueuedPod) -> None:
-        if seen.node is not None:
+        if seen.node is not None and not seen.is_helper:
             self._observe_bound(seen)
         self.planner.see(seen)
 
@@ -266,6 +219,8 @@ class PlannerWorld(UnlimitedNodes):
         match action:
             case ReleasePod(placement=placement):
                 self.change(pod, is_gated=False, placement=placement, nominated=placement.node)
+            case ReleaseHelper():
+                self.change(pod, is_gated=False)
             case NominatePod(node=node):
                 self.change(pod, nominated=node)
             case EvictPod():
@@ -278,12 +233,12 @@ class PlannerWorld(UnlimitedNodes):
     def schedule(self, uid: PodUid) -> None:
         """Try one released pod: filter answers from the lease, bind asks the API server."""
         pod = self.pods[uid]
-        placement = self.engine.placement(uid)
+        placement = self._helper_place(pod) if pod.seen_as.is_helper else self.engine.placement(uid)
         if pod.seen_as.is_gated or pod.seen_as.node is not None or placement is None:
             return
         if uid in self.held or uid in self.being_bound:
             return
-        if self._has_room(placement.node, pod):
+        if pod.seen_as.is_helper or self._has_room(placement.node, pod):
             self.held[uid] = placement
             self.planner.arrive(uid, now=self.now)
             self._answer()
@@ -292,29 +247,39 @@ class PlannerWorld(UnlimitedNodes):
         if any(self._has_room(node, pod) for node in self.nodes):
             self.planner.refuse_node(uid, now=self.now)  # else the extender is not even asked
 
+    def _helper_place(self, pod: FakePod) -> Placement | None:
+        """Where kube-scheduler puts a member without leaf cells, if the extender passes it."""
+        if pod.seen_as.is_gated or pod.seen_as.node is not None:
+            return None
+        may_start = self.planner.may_start(pod.uid)
+        return Placement(node=NodeName("any"), leaf_cells=()) if may_start else None
+
     def hang_up(self, uid: PodUid) -> None:
         """kube-scheduler does not wait any longer for the answer about a pod."""
         self.held.pop(uid, None)
 
     def _answer(self) -> None:
         """Bind the pods that may be bound; the others are tried again."""
-        bound: dict[GangKey, int] = {}
+        bound: dict[GangKey, None] = {}
         for uid, verdict in self.planner.held.take_verdicts().items():
             placement = self.held.pop(uid, None)
             if placement is None or verdict.given_up is not None:
                 continue
-            assert self.engine.placement(uid) == placement, "no pod is bound without its place"
+            is_helper = self.pods[uid].seen_as.is_helper
+            has_place = is_helper or self.engine.placement(uid) == placement
+            assert has_place, "no pod is bound without its place"
             self.being_bound[uid] = placement
             if verdict.gang is not None:
-                bound[verdict.gang] = bound.get(verdict.gang, 0) + 1
-        for key, count in bound.items():
-            self._check_start(key, count)
+                bound[verdict.gang] = None
+        for key in bound:
+            self._check_start(key)
 
-    def _check_start(self, key: GangKey, count: int) -> None:
+    def _check_start(self, key: GangKey) -> None:
         """A gang starts with all its members, or as many as are enough."""
         pods = [pod.seen_as for pod in self.gangs()[key]]
         first = min(pods, key=lambda pod: (pod.created, pod.uid))
         runs = any(pod.node is not None for pod in pods)
+        count = sum(pod.uid in self.being_bound for pod in pods)
         left = first.gang_size - self.finished.get(key, 0)
         left -= len(first.late) if left > len(first.late) else 0
         least = min(first.request.gang_min or left, left)
@@ -333,6 +298,9 @@ class PlannerWorld(UnlimitedNodes):
     def bind(self, uid: PodUid) -> None:
         """The API server writes node and placement of a pod that is being bound."""
         placement, pod = self.being_bound.pop(uid), self.pods[uid]
+        if pod.seen_as.is_helper:
+            self.change(pod, node=placement.node)
+            return
         self.change(pod, node=placement.node, placement=placement)
         # It was we who bound it: the engine knows at once, before any watch can tell.
         self._observe_bound(pod.seen_as)
@@ -350,7 +318,7 @@ class PlannerWorld(UnlimitedNodes):
         check(self.engine)
         users: dict[tuple[NodeName, int], PodUid] = {}
         for pod in self.pods.values():
-            if pod.seen_as.node is None:
+            if pod.seen_as.node is None or pod.seen_as.is_helper:
                 continue
             assert pod.seen_as.placement is not None
             for leaf in pod.seen_as.placement.leaf_cells:

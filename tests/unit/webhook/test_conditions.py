@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from kube import marks
-from kube.read.leaf_demand import MATCHED_RESOURCES
+from kube.read.leaf_demand import MATCHED_LABELS, MATCHED_RESOURCES
 from policy.identity.identity import BUILT_IN_CONTROLLERS
 from simulation.objects.patch import json_patch
 from tests.support.kube.pods import PodBuilder, a_pod
@@ -17,6 +17,7 @@ from tests.support.webhook.review_requests import a_review
 from tests.support.webhook.reviews import Webhook
 
 GUARD = hook_of("Validating", "pods")
+PODS = hook_of("Mutating", "pods")
 TEMPLATES = hook_of("Mutating", "templates")
 CRON_JOBS = hook_of("Mutating", "cronjobs")
 MARKS = [
@@ -46,6 +47,21 @@ def test_a_mark_that_is_written_changed_or_removed_is_ours_to_judge(part: str, k
     assert is_asked(GUARD, two, old=one)
     assert is_asked(GUARD, dict(pod), old=one)
     assert not is_asked(GUARD, one, old=one)
+
+
+@pytest.mark.parametrize("key", sorted(MATCHED_LABELS))
+def test_a_pod_without_devices_is_ours_if_it_carries_the_label_of_a_gang(key: str) -> None:
+    pod = a_pod()
+    launcher = _with(pod, "labels", key, "2")
+    assert is_asked(PODS, launcher)
+    assert not is_asked(PODS, dict(pod))
+    assert is_asked(GUARD, launcher)
+    assert is_asked(GUARD, dict(pod), old=launcher), "the label must not be removed"
+    job = {"spec": {"template": {"metadata": launcher["metadata"], "spec": launcher["spec"]}}}
+    assert is_asked(TEMPLATES, job)
+    assert is_asked(CRON_JOBS, {"spec": {"jobTemplate": job}})
+    del job["spec"]["template"]["metadata"]
+    assert not is_asked(TEMPLATES, job)
 
 
 @pytest.mark.parametrize("part", ["annotations", "labels"])

@@ -205,3 +205,53 @@ def test_members_of_a_controller_that_was_replaced_do_not_count(shell: Shell) ->
 def test_a_pod_that_no_workload_made_is_not_counted(shell: Shell) -> None:
     shell.pods.upsert(a_pod("a").with_gpus(1).in_gang("bert", size=2).in_phase("Succeeded"))
     assert list(shell.pods.finished) == []
+
+
+def test_a_member_without_leaf_cells_is_known_and_not_told_to_the_engine(shell: Shell) -> None:
+    launcher = a_pod("a").in_gang("mpi", size=2)
+    ended: list[str] = []
+    shell.pods.helpers.on_end.append(lambda pod: ended.append(pod.name))
+    shell.pods.upsert(launcher.bound_to("node-00"))
+    assert shell.pods.get(UID) is not None
+    assert [pod.uid for pod in shell.pods.helpers.of_gang(GangKey("lab", "mpi"))] == [UID]
+    assert (list(shell.pods), shell.cluster.has_place(UID)) == ([], False)
+
+    shell.pods.upsert(a_pod("a").in_gang("other", size=2).bound_to("node-00"))
+    assert shell.pods.helpers.of_gang(GangKey("lab", "mpi")) == []
+    shell.pods.upsert(a_pod("a").bound_to("node-00"))
+    assert (shell.pods.get(UID), ended) == (None, ["a", "a"])
+
+    shell.pods.upsert(launcher)
+    shell.pods.replace([])
+    assert shell.pods.get(UID) is None
+    assert shell.pods.has_ended(UID)
+
+
+@pytest.mark.parametrize("is_marked_first", [True, False])
+def test_members_that_an_earlier_webhook_admitted_join_those_of_the_same_job(
+    shell: Shell, is_marked_first: bool
+) -> None:
+    marked = _a_member("a", index=0)
+    unmarked = a_pod("b").with_gpus(1).in_gang("bert", size=3).controlled_by("Job", "train")
+    strange = a_pod("c").with_gpus(1).in_gang("bert", size=3).controlled_by("Job", "other")
+    changed: list[str] = []
+    shell.pods.on_change.append(lambda pod: changed.append(f"{pod.name} in {pod.gang.key.owner}"))
+    pods = [marked, unmarked, strange] if is_marked_first else [strange, unmarked, marked]
+    for pod in pods:
+        shell.pods.upsert(pod)
+    owner = uid_of("set")
+    together = shell.pods.of_gang(GangKey("lab", "bert", owner))
+    assert sorted(pod.name for pod in together) == ["a", "b"]
+    assert [pod.name for pod in shell.pods.of_gang(GangKey("lab", "bert"))] == ["c"]
+    assert f"b in {owner}" in changed
+    placement = Placement(node=NodeName("node-00"), leaf_cells=(0,))
+    shell.pods.upsert(unmarked.placed(placement).bound_to("node-00"))
+    assert len(shell.pods.of_gang(GangKey("lab", "bert", owner))) == 2
+
+
+def test_a_gang_that_runs_without_marks_stays_as_it_is(shell: Shell) -> None:
+    placement = Placement(node=NodeName("node-00"), leaf_cells=(0,))
+    pod = a_pod("b").with_gpus(1).in_gang("bert", size=3).controlled_by("Job", "train")
+    shell.pods.upsert(pod.placed(placement).bound_to("node-00"))
+    shell.pods.upsert(_a_member("a", index=0))
+    assert [pod.name for pod in shell.pods.of_gang(GangKey("lab", "bert"))] == ["b"]

@@ -165,6 +165,15 @@ async def test_a_whole_gang_is_charged_for_what_its_pods_ask_for() -> None:
     assert await books.held() == 10
 
 
+async def test_members_without_leaf_cells_are_not_charged_once_they_are_seen() -> None:
+    books, decision = Books(a_while_ago), uuid4()
+    await books.ledger.charge(gang_charge("g", decision=decision))
+    books.shell.pods.upsert(member("worker", decision))
+    books.shell.pods.upsert(a_pod("launcher").in_vc("lab").in_gang("g", size=2))
+    await books.keeper.compare()
+    assert await books.held() == 8
+
+
 async def test_what_was_charged_just_now_is_only_corrected_upwards() -> None:
     books, decision = Books(), uuid4()
     await books.ledger.charge(gang_charge("g", decision=decision))

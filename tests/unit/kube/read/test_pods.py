@@ -44,7 +44,7 @@ def _read(pod: PodBuilder) -> ManagedPod:
         pytest.param({"metadata": None, "spec": None, "status": None}, id="nulls"),
         pytest.param(a_pod(), id="no devices"),
         pytest.param(a_pod().with_gpus(0), id="zero devices"),
-        pytest.param(a_pod().in_gang("bert", size=4).in_vc("lab"), id="our labels alone"),
+        pytest.param(a_pod().in_vc("lab"), id="a VC alone"),
         pytest.param(a_pod().with_hived_spec("nonsense"), id="HiveD's annotation alone"),
         pytest.param(a_pod().with_gpus(1, resource="example.com/npu"), id="other devices"),
         pytest.param({"metadata": {"labels": [], "name": 8}}, id="broken, but none of ours"),
@@ -52,6 +52,16 @@ def _read(pod: PodBuilder) -> ManagedPod:
 )
 def test_pods_that_ask_for_no_leaf_cell_are_not_ours(pod: dict[str, object]) -> None:
     assert read_pod(pod) is None
+
+
+def test_a_pod_with_the_labels_of_a_gang_is_a_helper_of_it() -> None:
+    helper = _read(a_pod("launcher").in_gang("bert", size=4).gated())
+    assert (helper.is_helper, helper.gang.size, helper.gang_leaf_count) == (True, 4, 0)
+    assert not _read(a_pod("bert-0").with_gpus(8).in_gang("bert", size=4)).is_helper
+    released = a_pod("launcher").in_gang("bert", size=4)
+    assert not _read(released).is_released
+    released["metadata"]["annotations"] = {marks.RELEASED_ANNOTATION: "17"}
+    assert _read(released).is_released
 
 
 def test_a_plain_pod() -> None:

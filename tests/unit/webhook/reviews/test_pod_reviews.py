@@ -323,3 +323,34 @@ async def test_a_member_whose_workload_cannot_be_read_is_created_again_later() -
     single = default_scheduler_pod("b").controlled_by("Job", "b")
     _, stored = await _create(webhook, single, user=JOB_CONTROLLER)
     assert stored["metadata"]["annotations"]["cellgate.io/workload"] == workload_mark("b")
+
+
+async def test_a_launcher_without_devices_is_gated_in_the_class_of_its_gang_and_not_charged() -> (
+    None
+):
+    webhook = Webhook({"quotas": QUOTAS}, gates_all=True)
+    worker = default_scheduler_pod("w").in_gang("mpi", size=2).of_class("test")
+    launcher = a_pod("l").with_spec(schedulerName="default-scheduler").in_gang("mpi", size=2)
+    await _create(webhook, worker)
+    _, stored = await _create(webhook, launcher.of_class("prod"))
+    assert stored["spec"]["schedulingGates"] == [{"name": "cellgate.io/queued"}]
+    assert stored["spec"]["schedulerName"] == "cellgate-scheduler"
+    assert stored["spec"]["priorityClassName"] == "test"
+    (live,) = await webhook.world.ledger.charges()
+    assert live.charge.leaf_count == 2, "as if both members were like the first"
+
+
+async def test_a_launcher_that_comes_first_does_not_decide_for_its_gang() -> None:
+    """The gang is decided about and queued by what its workers ask for."""
+    webhook = Webhook({"quotas": QUOTAS}, gates_all=True)
+    launcher = a_pod("l").in_gang("mpi", size=2)
+    launcher["metadata"]["annotations"]["cellgate.io/released"] = "forged"
+    _, stored = await _create(webhook, launcher)
+    assert await webhook.world.ledger.charges() == ()
+    assert "cellgate.io/uncharged" not in stored["metadata"]["annotations"]
+    assert "cellgate.io/released" not in stored["metadata"]["annotations"]
+    answer, stored = await _create(
+        webhook, default_scheduler_pod("w").with_gpus(8).in_gang("mpi", size=2)
+    )
+    assert answer.is_allowed
+    assert stored["metadata"]["annotations"]["cellgate.io/uncharged"] == "true"

@@ -137,6 +137,9 @@ async def test_a_job_that_does_not_match_its_gang_is_told() -> None:
         "spec.activeDeadlineSeconds (60) counts the time that the Job waits, too; "
         "spec.template.spec.activeDeadlineSeconds counts from the start of each pod",
     ]
+    part = a_job(1, labels=gang, parallelism=2, completions=2)
+    part["metadata"]["ownerReferences"] = [{"kind": "JobSet", "controller": True}]
+    assert said(await webhook.templates.mutate(a_review(part))) == []
     same = await webhook.templates.mutate(a_review(job, old=job))
     assert said(same) == []
     strict = await a_webhook(derived_text(lab=4), rules=REFUSE)

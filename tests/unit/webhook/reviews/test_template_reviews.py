@@ -22,6 +22,7 @@ vcs: {{closed: {{groups: [vision]}}}}
 trustedControllers: ["{OPERATOR}"]
 templates:
 - {{apiVersion: kubeflow.org/v1, kind: PyTorchJob, path: "spec.pytorchReplicaSpecs.*.template"}}
+- {{apiVersion: example.org/v1, kind: Swarm, path: "spec.parts.*.template"}}
 - {{apiVersion: jobset.x-k8s.io/v1alpha2, kind: JobSet, path: spec.replicatedJobs.*.template.spec.template}}
 """  # noqa: E501 - a path
 RULES = """
@@ -214,3 +215,19 @@ async def test_problems_of_a_template_have_its_path(webhook: Webhook) -> None:
     )
     open_to_alice = await webhook.templates.mutate(a_review(workload(content=content)))
     assert open_to_alice.is_allowed
+
+
+async def test_a_kind_that_may_create_members_later_gets_a_hint(webhook: Webhook) -> None:
+    def swarm(**metadata: Any) -> dict[str, Any]:
+        labels = {"cellgate.io/gang": "x", "cellgate.io/gang-size": "2"}
+        parts = {name: {"template": template(labels=labels, **metadata)} for name in ("a", "b")}
+        kind = {"apiVersion": "example.org/v1", "kind": "Swarm"}
+        return {**kind, "metadata": {"name": "s", "namespace": "lab"}, "spec": {"parts": parts}}
+
+    answer = await webhook.templates.mutate(a_review(swarm()))
+    assert list(answer.warnings) == [
+        "cellgate: it is not known whether a Swarm creates all members of a gang at once; if it "
+        "creates some only after others are Ready, write their number in cellgate.io/late-members"
+    ]
+    said = swarm(annotations={"cellgate.io/late-members": "1"})
+    assert list((await webhook.templates.mutate(a_review(said))).warnings) == []

@@ -1,0 +1,57 @@
+"""An engine as the planner uses it."""
+
+from collections.abc import Collection, Mapping
+
+from extender.cells.answers import for_lack
+from extender.cells.engine import Engine
+from extender.cells.model import NO_LIMITS, Decision, MemberRequest
+from policy.pod_resources import Shortage
+from policy.submission import GangKey, NodeName, PodUid
+
+
+class EngineCells:
+    """Implements `extender.queue.ports.Cells`."""
+
+    def __init__(self, engine: Engine, being_bound: Collection[PodUid]) -> None:
+        self._engine = engine
+        self._being_bound = being_bound
+        self.asked = 0
+        self.forget_member = engine.forget_member
+        self.renew = engine.renew
+        self.placement = engine.placement
+        self.has_place = engine.has_place
+        self.is_preempting = engine.is_preempting
+        self.leaf_counts = engine.leaf_counts
+
+    def plan(
+        self,
+        request: MemberRequest,
+        *,
+        candidate_nodes: Collection[NodeName],
+        now: float,
+        limits: Mapping[NodeName, int] = NO_LIMITS,
+    ) -> Decision:
+        self.asked += 1
+        return self._engine.plan(request, candidate_nodes=candidate_nodes, now=now, limits=limits)
+
+    def apply(
+        self,
+        decision: Decision,
+        *,
+        candidate_nodes: Collection[NodeName],
+        now: float,
+        limits: Mapping[NodeName, int] = NO_LIMITS,
+        shortage: Shortage | None = None,
+    ) -> Decision:
+        self._engine.apply(decision, now=now)
+        return for_lack(decision, shortage)
+
+    def is_bound(self, member: PodUid) -> bool:
+        is_known = any(member in view.bound for view in self._engine.gangs())
+        return is_known or member in self._being_bound
+
+    def is_foreign(self, member: PodUid) -> bool:
+        return False  # all pods of this world are planned
+
+    def members_of(self, gang: GangKey) -> Collection[PodUid]:
+        return [uid for view in self._engine.gangs() if view.gang == gang for uid in view.members]
