@@ -33,6 +33,7 @@ from kube.api.feed import Feed, FeedSource, paused
 from kube.api.leadership import LeaderLabel, Leadership
 from kube.api.token_reviews import AccessReviews
 from kube.follow.disruption_budgets import PATH as BUDGETS_PATH
+from kube.follow.volumes import follow_volumes
 from kube.read.trimming import trim_node, trim_pod
 from service.clock import Clock
 from service.health import Health
@@ -98,7 +99,7 @@ async def run_extender(
         upkeep = ExtenderUpkeep(state, verbs, client, seen_nodes=seen_nodes)
         work = _lead(state, verbs, upkeep, feeds=feeds, health=health, settings=settings)
         extender.supervisor.start("leadership", work)
-        _start(extender.supervisor, state, feeds=feeds)
+        _start(extender.supervisor, state, client, feeds=feeds)
         extender.supervisor.start("PodDisruptionBudgets", _follow_budgets(client, state))
         if certificates is not None:
             extender.supervisor.start("certificates", certificates.run())
@@ -175,13 +176,16 @@ def _build_app(
     return app
 
 
-def _start(supervisor: Supervisor, state: ExtenderState, *, feeds: Mapping[str, Feed]) -> None:
+def _start(
+    supervisor: Supervisor, state: ExtenderState, client: KubeClient, *, feeds: Mapping[str, Feed]
+) -> None:
     """Start the background tasks that every replica has."""
     for name, feed in feeds.items():
         # A pod may get its VC from its namespace, so namespaces must be known first.
         work = feed.run() if name != "pods" else _run_after(feeds["namespaces"], feed)
         supervisor.start(f"{name} feed", work)
     supervisor.start("PodGroups", state.groups.run())
+    supervisor.start("volumes", follow_volumes(state.volumes, client, state.clock))
     supervisor.start("topology", state.topology.run())
     supervisor.start("events", state.events.run())
     if state.file is not None:

@@ -13,6 +13,7 @@ from extender.cluster.journal import LogJournal, NoJournal
 from extender.feeds.charges import to_undecided_charge
 from extender.feeds.cluster_file import ClusterFile
 from extender.feeds.pod_feed import PodSink
+from extender.feeds.pod_needs import PodNeeds
 from extender.feeds.requests import to_bound, to_member_request
 from extender.feeds.room_feed import follow_members
 from extender.feeds.topology import TopologyFollower
@@ -61,6 +62,7 @@ from kube.follow.disruption_budgets import DisruptionBudgetSink
 from kube.follow.namespaces import NamespaceSink
 from kube.follow.pod_groups import PodGroupFollower
 from kube.follow.policies import PolicySink
+from kube.follow.volumes import Volumes
 from policy.quarantine import QuarantineRule
 from service.clock import Clock
 from state.ledger.ledger import LeaderTerm, Ledger
@@ -96,6 +98,7 @@ class ExtenderState:
         self.namespaces = NamespaceSink()
         self.room = ClusterRoom()
         self.fitting_nodes = FittingNodes(self.room)
+        self.volumes = Volumes()
         follow_members(self.cluster.members, self.room)
         self.policies = PolicySink(self.events)
         self.file = ClusterFile(file, self.policies) if (file := settings.cluster_file) else None
@@ -347,7 +350,7 @@ def _build_planner(
     planner = PlanningLoop(
         cells=cells,
         pods=state.pods,
-        nodes=state.fitting_nodes,
+        needs=PodNeeds(state.fitting_nodes, state.volumes),
         to_request=state.translating(to_member_request),
         held=HeldPods(awaits_group=state.groups.is_awaited, quota=state.quota_queue),
         executor=executor,

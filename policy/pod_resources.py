@@ -52,7 +52,9 @@ class LabelRule:
                 return found not in self.values
             case "Exists":
                 return found is not None
-        return found is None
+            case "DoesNotExist":
+                return found is None
+        return False  # an operator that no API server stores
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ sinks that both services use are in `kube.follow`.
 
     pod_feed           managed pods by UID and gang; passes bound and ended pods on to the engine
     node_feed          nodes; passes cells on to the engine, the rest to the choice of nodes
+    pod_needs         what a waiting pod needs of its node beside leaf cells
     room_feed          what all pods request, for the room on nodes beside leaf cells
     finished_members   members of gangs that have succeeded and will not be replaced
     helper_pods        members of gangs that ask for no leaf cells

@@ -12,6 +12,7 @@ from typing import Final, NoReturn, TypeVar
 
 from extender.cells.model import Reason, ReasonCode
 from extender.feeds.pod_feed import PodSink
+from extender.feeds.pod_needs import PodNeeds
 from extender.feeds.requests import (
     ToRequest,
     late_leaf_counts,
@@ -26,7 +27,6 @@ from extender.planning.held_pods import HOLDING, HeldPods, gang_of, unknown_clas
 from extender.queue.gang_planner import GangPlanner
 from extender.queue.held_bindings import GivenUp, Verdict
 from extender.queue.model import Action, QueuedPod, StepResult
-from extender.room.fitting_nodes import FittingNodes, Need
 from kube.read.managed_pod import ManagedPod
 from policy.errors import BackendError, RequestError
 from policy.submission import GangKey, NodeName, PodUid
@@ -48,7 +48,7 @@ class PlanningLoop:
         *,
         cells: ClusterCells,
         pods: PodSink,
-        nodes: FittingNodes,
+        needs: PodNeeds,
         to_request: ToRequest,
         held: HeldPods,
         executor: ActionExecutor,
@@ -56,16 +56,17 @@ class PlanningLoop:
         clock: Clock,
     ) -> None:
         self._pods = pods
-        self._room = nodes.room
+        self._needs = needs
         self._to_request = to_request
         self._held = held
         self._executor = executor
         self._outcomes = outcomes
         self._clock = clock
         self._calls = cells.calls
-        self._gangs = GangPlanner(cells, nodes, cells.calls)
+        self._gangs = GangPlanner(cells, needs.nodes, cells.calls)
         self._news = asyncio.Event()
-        nodes.room.on_growth.append(self._news.set)
+        needs.nodes.room.on_growth.append(self._news.set)
+        needs.on_change.append(self._observe_again)
         pods.on_change.append(self._observe)
         pods.on_end.append(self._forget)
         pods.helpers.on_change.append(self._observe)
@@ -166,7 +167,7 @@ class PlanningLoop:
             nominated=pod.nominated_node,
             is_refused=pod.is_refused,
             placement=to_placement(pod),
-            node_wish=Need(pod.node_wish, self._room.pod(pod.uid).resources),
+            node_wish=self._needs.of(pod),
             may_preempt=pod.may_preempt,
             workload=pod.workload.uid if pod.workload else "",
             rank=member_rank(pod),
@@ -190,7 +191,14 @@ class PlanningLoop:
         self._gangs.note_finished(gang, workload, count)
         self._news.set()
 
+    def _observe_again(self, uid: PodUid) -> None:
+        """Look again at a pod whose volumes have changed."""
+        pod = self._pods.get(uid)
+        if pod is not None and pod.node is None:
+            self._observe(pod)
+
     def _forget(self, pod: ManagedPod) -> None:
+        self._needs.forget(pod.uid)
         self._held.remove(pod)
         self._gangs.lose(pod.uid)
         self._news.set()

@@ -8,6 +8,7 @@ invalid policy documents. `extender`, `webhook` and `cli` may import this packag
     owners            the topmost controller of a pod, by its owner chain
     disruption_budgets  PodDisruptionBudgets: how many pods of a service may be ended
     pod_groups        PodGroups of every kind that the cluster has, found by discovery
+    volumes           the nodes on which the volumes of claims can be used
     namespaces        the VC that a namespace gives to its pods
     priority_classes  the values of PriorityClasses
 """

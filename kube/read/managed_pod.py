@@ -11,7 +11,7 @@ from typing import Any
 from kube import marks
 from kube.hived.spec import HivedSpec
 from kube.read.gangs import DeclaredGang, GangForm
-from kube.read.node_choice import NodeWish, read_wish
+from kube.read.node_choice import NodeWish, read_claims, read_wish
 from kube.read.workloads import Workload
 from policy.errors import Problem
 from policy.placement import Placement
@@ -145,6 +145,11 @@ class ManagedPod:
     def node_wish(self) -> NodeWish:
         """Which nodes it may use; read on demand, since only the planner asks."""
         return read_wish(self.node_rules)
+
+    @property
+    def claims(self) -> tuple[str, ...]:
+        """The PersistentVolumeClaims that it uses; read on demand, while it waits."""
+        return read_claims(self.node_rules.get("volumes"), pod=self.name)
 
     @property
     def is_refused(self) -> bool:

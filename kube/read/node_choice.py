@@ -2,7 +2,7 @@
 
 The planner places gangs before kube-scheduler sees them, and must not choose a node that
 kube-scheduler would refuse. This module checks what does not change while a pod waits; CPU and
-memory are read by `pod_resources`.
+memory are read by `pod_resources`, and the volumes of claims by `kube.follow.volumes`.
 
 Pods and nodes come from the API server, which has validated them.
 """
@@ -11,9 +11,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
+from kube.values.objects import items, mapping
 from policy.submission import NodeName
 
-POD_FIELDS: Final = ("nodeSelector", "affinity", "tolerations")
+POD_FIELDS: Final = ("nodeSelector", "affinity", "tolerations", "volumes")
 """The fields of a pod's spec that say which nodes it may use."""
 _KEEPS_AWAY = ("NoSchedule", "NoExecute")
 _CORDON_TAINT = "node.kubernetes.io/unschedulable"
@@ -51,6 +52,10 @@ class NodeRequirement:
         return mine > limit if self.operator == "Gt" else mine < limit
 
 
+NodeTerms = tuple[tuple[NodeRequirement, ...], ...]
+"""Terms of which a node must meet one, with all its requirements."""
+
+
 @dataclass(frozen=True, slots=True)
 class Taint:
     """A taint of a node that keeps pods away."""
@@ -83,22 +88,20 @@ class NodeWish:
     """The conditions of a pod on its node. Equal wishes suit the same nodes."""
 
     selector: tuple[tuple[str, str], ...] = ()
-    terms: tuple[tuple[NodeRequirement, ...], ...] | None = None
-    """Required affinity: one of the terms must be met, with all its requirements."""
+    terms: NodeTerms | None = None
+    """Required affinity."""
     tolerations: tuple[Toleration, ...] = ()
+    volumes: tuple[NodeTerms, ...] = ()
+    """Required affinity of the pod's volumes."""
 
     def suits(self, node: "NodeTraits") -> bool:
         """Whether a pod with this wish may run there."""
         return (
             all(node.labels.get(key) == value for key, value in self.selector)
-            and self._is_attracted(node)
+            and (self.terms is None or _meets(node, self.terms))
+            and all(_meets(node, terms) for terms in self.volumes)
             and all(any(one.covers(taint) for one in self.tolerations) for taint in node.taints)
         )
-
-    def _is_attracted(self, node: "NodeTraits") -> bool:
-        if self.terms is None:
-            return True
-        return any(term and all(one.is_met_by(node) for one in term) for term in self.terms)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -114,7 +117,7 @@ def read_wish(spec: Mapping[str, Any]) -> NodeWish:
     """Read the conditions of a pod on its node from its spec."""
     return NodeWish(
         selector=tuple(sorted((spec.get("nodeSelector") or {}).items())),
-        terms=_read_terms(spec),
+        terms=_read_affinity(spec),
         tolerations=tuple(map(_read_toleration, spec.get("tolerations") or ())),
     )
 
@@ -136,12 +139,20 @@ def read_traits(node: Mapping[str, Any]) -> NodeTraits:
     )
 
 
-def _read_terms(spec: Mapping[str, Any]) -> tuple[tuple[NodeRequirement, ...], ...] | None:
+def read_terms(selector: Mapping[str, Any]) -> NodeTerms:
+    """Read the terms of a node selector."""
+    return tuple(_read_term(term) for term in selector.get("nodeSelectorTerms") or ())
+
+
+def _meets(node: NodeTraits, terms: NodeTerms) -> bool:
+    """Whether a node meets one of the terms; an empty term is never met."""
+    return any(term and all(one.is_met_by(node) for one in term) for term in terms)
+
+
+def _read_affinity(spec: Mapping[str, Any]) -> NodeTerms | None:
     affinity = (spec.get("affinity") or {}).get("nodeAffinity") or {}
     required = affinity.get("requiredDuringSchedulingIgnoredDuringExecution")
-    if required is None:
-        return None
-    return tuple(_read_term(term) for term in required.get("nodeSelectorTerms") or ())
+    return None if required is None else read_terms(required)
 
 
 def _read_term(term: Mapping[str, Any]) -> tuple[NodeRequirement, ...]:
@@ -165,3 +176,31 @@ def _read_toleration(one: Mapping[str, Any]) -> Toleration:
 
 def _is_number(text: str | None) -> bool:
     return text is not None and text.removeprefix("-").isdecimal()
+
+
+def read_claims(volumes: object, *, pod: str) -> tuple[str, ...]:
+    """Return the names of the PersistentVolumeClaims that a pod uses.
+
+    The claim of a generic ephemeral volume is named after the pod and the volume.
+    """
+    found: dict[str, None] = {}
+    for volume in items(volumes):
+        name = mapping(volume.get("persistentVolumeClaim")).get("claimName")
+        if name:
+            found[str(name)] = None
+        elif volume.get("ephemeral"):
+            found[f"{pod}-{volume.get('name')}"] = None
+    return tuple(found)
+
+
+def trim_volumes(volumes: object) -> list[dict[str, Any]]:
+    """Keep of volumes what `read_claims` reads."""
+    return [
+        {
+            "name": volume.get("name"),
+            "persistentVolumeClaim": volume.get("persistentVolumeClaim"),
+            "ephemeral": bool(volume.get("ephemeral")),
+        }
+        for volume in items(volumes)
+        if volume.get("persistentVolumeClaim") or volume.get("ephemeral")
+    ]

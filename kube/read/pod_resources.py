@@ -11,6 +11,7 @@ from functools import lru_cache
 from typing import Any, Final
 
 from kube import marks
+from kube.read.label_selectors import read_selector
 from kube.values.objects import items, mapping
 from kube.values.quantities import parse_amount
 from policy.pod_resources import (
@@ -18,7 +19,6 @@ from policy.pod_resources import (
     PODS,
     Amounts,
     HostPort,
-    LabelRule,
     NodePod,
     PodResources,
     PodSelector,
@@ -143,22 +143,14 @@ def _read_keeps_off(spec: Mapping[str, Any], namespace: str) -> Iterator[PodSele
         is_by_labels = bool(mapping(term.get("namespaceSelector")))
         if term.get("topologyKey") != _HOSTNAME or is_by_labels:
             continue
-        if term.get("labelSelector") is None:
+        selector = read_selector(term.get("labelSelector"))
+        if selector.requirements is None:
             continue  # it selects no pod
         named = term.get("namespaces")
         names = [str(one) for one in named] if isinstance(named, list) else []
         is_all = term.get("namespaceSelector") is not None
         where = None if is_all else tuple(sorted(names or [namespace]))
-        yield PodSelector(where, tuple(_read_rules(mapping(term["labelSelector"]))))
-
-
-def _read_rules(selector: Mapping[str, Any]) -> Iterator[LabelRule]:
-    for key, value in sorted(_texts(selector.get("matchLabels"))):
-        yield LabelRule(key, "In", (value,))
-    for one in items(selector.get("matchExpressions")):
-        values = one.get("values")
-        texts = tuple(str(value) for value in values) if isinstance(values, list) else ()
-        yield LabelRule(str(one.get("key")), str(one.get("operator")), texts)
+        yield PodSelector(where, selector.requirements)
 
 
 def _texts(labels: object) -> Iterator[tuple[str, str]]:

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from kube import marks
-from kube.read.node_choice import POD_FIELDS
+from kube.read.node_choice import POD_FIELDS, trim_volumes
 from kube.read.start_failures import STATUS_FIELDS, ended_containers
 
 _METADATA: Final = (
@@ -40,7 +40,7 @@ def trim_pod(pod: Mapping[str, Any]) -> dict[str, Any]:
     """Keep what `kube.read.pods` and `kube.read.pod_resources` read."""
     metadata, spec = pod["metadata"], pod.get("spec")
     is_bound = isinstance(spec, Mapping) and spec.get("nodeName")
-    rules = _anti_affinity(spec) if is_bound else _some(spec, POD_FIELDS)
+    rules = _anti_affinity(spec) if is_bound else _rules(spec)
     return {
         "metadata": _some(metadata, _METADATA) | _annotations(metadata),
         "spec": _some(spec, _POD_SPEC) | rules | _containers(spec),
@@ -74,6 +74,12 @@ def _annotations(metadata: Mapping[str, Any]) -> dict[str, Any]:
         if key.startswith(_ANNOTATION_DOMAINS) or key in _OTHER_ANNOTATIONS
     }
     return {"annotations": kept}
+
+
+def _rules(spec: object) -> dict[str, Any]:
+    """Keep of a pod that is not bound what restricts its nodes."""
+    rules = _some(spec, POD_FIELDS)
+    return rules | {"volumes": trim_volumes(rules["volumes"])} if "volumes" in rules else rules
 
 
 def _anti_affinity(spec: object) -> dict[str, Any]:

@@ -74,6 +74,43 @@ async def test_a_gang_is_not_planned_on_nodes_that_it_cannot_use(
     assert pod["spec"]["nodeName"] == name
 
 
+async def test_a_gang_is_planned_where_its_volume_is(
+    plane: ControlPlane, cellgate: Installation, pods: str
+) -> None:
+    nodes = (await plane.api.get("/api/v1/nodes"))["items"]
+    name, namespace = nodes[-1]["metadata"]["name"], pods.split("/")[4]
+    await _bind_volume(plane, namespace, node=name)
+    volume = {"name": "data", "persistentVolumeClaim": {"claimName": "data"}}
+    refused = "cellgate_extender_refused_nodes_total"
+    before = await cellgate.extender_metric(refused)
+    await create(plane, pods, [a_gang_pod("local", 0, size=1, gpus=8, volumes=[volume])])
+    (pod,) = await running(plane, pods, "local", size=1)
+    assert pod["spec"]["nodeName"] == name
+    assert await cellgate.extender_metric(refused) == before
+    await plane.api.delete(f"/api/v1/persistentvolumes/local-{namespace}")
+
+
+async def _bind_volume(plane: ControlPlane, namespace: str, *, node: str) -> None:
+    """Let a claim have a volume that is on one node, as the controllers of volumes leave both."""
+    name, claims = f"local-{namespace}", f"/api/v1/namespaces/{namespace}/persistentvolumeclaims"
+    common = {"accessModes": ["ReadWriteOnce"], "storageClassName": "local"}
+    rule = {"key": "kubernetes.io/hostname", "operator": "In", "values": [node]}
+    volume = {
+        "capacity": {"storage": "1Gi"},
+        "local": {"path": "/data"},
+        "nodeAffinity": {"required": {"nodeSelectorTerms": [{"matchExpressions": [rule]}]}},
+    }
+    claim = {"resources": {"requests": {"storage": "1Gi"}}, "volumeName": name}
+    marks = {"pv.kubernetes.io/bind-completed": "yes"}
+    metadata = {"name": "data", "annotations": marks}
+    bound = await plane.api.create(claims, {"metadata": metadata, "spec": {**common, **claim}})
+    reference = {"namespace": namespace, "name": "data", "uid": bound["metadata"]["uid"]}
+    spec = {**common, **volume, "claimRef": reference}
+    stored = {"metadata": {"name": name}, "spec": spec}
+    await plane.api.create("/api/v1/persistentvolumes", stored)
+    await plane.api.patch(f"{claims}/data/status", {"status": {"phase": "Bound"}})
+
+
 async def test_a_restarted_extender_goes_on_with_gangs_behind_their_gates(
     plane: ControlPlane, cellgate: Installation, pods: str
 ) -> None:

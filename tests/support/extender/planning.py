@@ -6,6 +6,7 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 from extender.feeds.node_feed import NodeSink
+from extender.feeds.pod_needs import PodNeeds
 from extender.feeds.requests import to_member_request
 from extender.feeds.room_feed import RoomSink, follow_members
 from extender.planning.action_executor import ActionExecutor
@@ -17,6 +18,7 @@ from extender.planning.planning_loop import PlanningLoop
 from extender.queue.model import Action, ReleasePod
 from extender.room.cluster_room import ClusterRoom
 from extender.room.fitting_nodes import FittingNodes
+from kube.follow.volumes import Volumes
 from kube.read.managed_pod import ManagedPod
 from policy.classes import NO_CLASSES, Classes
 from policy.submission import PodUid
@@ -69,6 +71,7 @@ class Planning:
         self.classes: Classes = NO_CLASSES
         self.executor = RecordingExecutor()
         self.room = ClusterRoom()
+        self.volumes = Volumes()
         fitting = FittingNodes(self.room)
         follow_members(self.shell.cluster.members, self.room)
         self.nodes = NodeSink(self.shell.cluster, fitting)
@@ -82,7 +85,7 @@ class Planning:
                 calls=HeldCalls(PendingWrites()),
             ),
             pods=self.shell.pods,
-            nodes=fitting,
+            needs=PodNeeds(fitting, self.volumes),
             to_request=lambda pod: to_member_request(pod, classes=self.classes, sizes=self.groups),
             executor=executor or self.executor,  # type: ignore[arg-type] # all that it uses
             held=HeldPods(

@@ -1,5 +1,6 @@
 """Gangs are planned with the CPU and the other room that nodes have, beside leaf cells."""
 
+from kube.read.node_choice import NodeRequirement
 from policy.placement import Placement
 from policy.submission import NodeName, PodUid
 from policy.topology import ChainName
@@ -153,3 +154,21 @@ def _borrow(plans: Planning, nodes: list[str], *, cpu: str) -> None:
         pod = _asking(a_pod(f"low-{name}").with_gpus(8).in_vc("lab"), cpu=cpu)
         plans.pods.upsert(pod.placed(placement).bound_to(name))
     assert all(plans.shell.pods.get(PodUid(f"uid-of-low-{name}")) for name in nodes)
+
+
+async def test_a_gang_goes_where_its_volume_is_and_is_planned_again_when_it_is_bound() -> None:
+    async with planning() as plans:
+        _put_nodes(plans)
+        volume = {"name": "data", "persistentVolumeClaim": {"claimName": "data"}}
+        (pod,) = _gang("bert", size=1)
+        here = ((NodeRequirement("kubernetes.io/hostname", "In", (NODES[2],)),),)
+        nowhere = ((NodeRequirement("kubernetes.io/hostname", "In", ("gone",)),),)
+        plans.volumes.put_claim(("lab", "data"), "pv")
+        plans.volumes.put_volume("pv", nowhere)
+        plans.pods.upsert(pod.with_spec(volumes=[volume]))
+        assert await plans.looked() == []
+        plans.volumes.put_volume("pv", here)
+        assert await plans.looked() == ["uid-of-bert-0"]
+        assert plans.placed() == [NODES[2]]
+        plans.pods.remove(pod)
+        plans.volumes.put_volume("pv", None)
