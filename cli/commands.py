@@ -119,6 +119,10 @@ def _extender(options: Options, environment: Mapping[str, str]) -> None:
         "--gentle-reclaim", "End preempted workloads by suspending and resuming them, if possible"
     )
     options.add("--cluster FILE", "Read the cluster document from a file, not a ConfigMap")
+    options.add(
+        "--provisioning-class NAME",
+        "Ask an autoscaler for nodes for waiting gangs, by ProvisioningRequests of this class",
+    )
     _service(options, environment)
 
 
@@ -133,6 +137,9 @@ def _webhook(options: Options, environment: Mapping[str, str]) -> None:
     )
     binders = "Users and groups, besides Cellgate, that may bind managed pods"
     options.add_names("--binders", binders, default="system:kube-scheduler")
+    options.add_switch(
+        "--gentle-reclaim", "The extender has this flag, too: give no advice on preempted Jobs"
+    )
     options.add_switch(
         "--gate-queued-only",
         "Gate only gangs over quota; other pods go to kube-scheduler at once, as with HiveD",

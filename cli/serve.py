@@ -48,6 +48,7 @@ async def serve_extender(options: Namespace, stop: Stop) -> Exit:
             look_seconds=_LEADER_LOOK_SECONDS,
         ),
         pod_name=options.pod_name,
+        provisioning_class=options.provisioning_class,
     )
     settings.check()
     if settings.cluster_file:
@@ -85,6 +86,7 @@ async def serve_webhook(options: Namespace, stop: Stop) -> Exit:
         linger_seconds=options.linger_seconds,
         admins=options.policy_admins,
         binders=options.binders,
+        reclaims_gently=options.gentle_reclaim,
         gates_all=not options.gate_queued_only,
     )
     settings.check()

@@ -96,7 +96,13 @@ async def run_extender(
     async with run_service(
         app, name="extender", health=health, address=settings.address, tls=tls
     ) as extender:
-        upkeep = ExtenderUpkeep(state, verbs, client, seen_nodes=seen_nodes)
+        upkeep = ExtenderUpkeep(
+            state,
+            verbs,
+            client,
+            seen_nodes=seen_nodes,
+            provisioning_class=settings.provisioning_class,
+        )
         work = _lead(state, verbs, upkeep, feeds=feeds, health=health, settings=settings)
         extender.supervisor.start("leadership", work)
         _start(extender.supervisor, state, client, feeds=feeds)
@@ -261,6 +267,8 @@ def _leader_tasks(
         yield state.class_raiser.run()
     if upkeep.node_recorder is not None:
         yield upkeep.node_recorder.run()
+    if upkeep.provisioning is not None:
+        yield upkeep.provisioning.run()
     yield preempt_unasked(
         state.outcomes.waiting,
         verbs.preemption,

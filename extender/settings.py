@@ -40,6 +40,9 @@ class ExtenderSettings:
     pod_name: str | None = None
     """The name of this pod, labelled while it leads; None outside a pod."""
 
+    provisioning_class: str | None = None
+    """The class of the ProvisioningRequests for gangs that wait for nodes; None: there are none."""
+
     def check(self) -> None:
         """Raise SettingsError if the settings are not safe."""
         if self.wants_tls and self.allows_insecure_http:

@@ -43,6 +43,7 @@ from extender.upkeep.half_bound_gangs import HalfBoundGangs
 from extender.upkeep.ledger_sync import LedgerSync
 from extender.upkeep.node_quarantine import NodeQuarantine
 from extender.upkeep.node_recorder import NodeRecorder
+from extender.upkeep.provisioning import Provisioning
 from extender.upkeep.reconciler import Reconciler
 from extender.upkeep.reranker import Reranker
 from extender.upkeep.waker import Waker
@@ -57,6 +58,7 @@ from kube.api.events import EventWriter
 from kube.api.node_writer import NodeWriter
 from kube.api.pod_ender import PodEnder
 from kube.api.pod_writer import PodMarker, PodWaker
+from kube.api.provisioning_requests import ProvisioningRequests
 from kube.api.suspender import WorkloadSuspender
 from kube.follow.disruption_budgets import DisruptionBudgetSink
 from kube.follow.namespaces import NamespaceSink
@@ -286,8 +288,12 @@ class ExtenderUpkeep:
         client: KubeClient,
         *,
         seen_nodes: SeenNodes | None,
+        provisioning_class: str | None = None,
     ) -> None:
         to_request = state.translating(to_member_request)
+        self.provisioning = (
+            _build_provisioning(state, client, provisioning_class) if provisioning_class else None
+        )
         self.node_recorder = (
             NodeRecorder(seen_nodes, cluster=state.cluster, term=state.term) if seen_nodes else None
         )
@@ -316,6 +322,18 @@ class ExtenderUpkeep:
             outcomes=state.outcomes,
             clock=state.clock,
         )
+
+
+def _build_provisioning(state: ExtenderState, client: KubeClient, class_name: str) -> Provisioning:
+    return Provisioning(
+        ProvisioningRequests(client, class_name=class_name, check_leading=state.leading.check),
+        waiting=state.outcomes.waiting,
+        pods=state.pods,
+        to_request=state.translating(to_member_request),
+        is_open=lambda: state.policies.cluster_text is None,
+        events=PodEvents(state.events),
+        clock=state.clock,
+    )
 
 
 def _build_binding(

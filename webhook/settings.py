@@ -35,6 +35,8 @@ class WebhookSettings:
     """Users and groups that may change every policy document."""
     binders: tuple[str, ...] = ("system:kube-scheduler",)
     """Users and groups that may bind managed pods, beside our own services."""
+    reclaims_gently: bool = False
+    """Whether the extender may suspend Jobs: then their owners need no advice."""
     gates_all: bool = True
     """Whether every gang waits for the planner behind a gate."""
 

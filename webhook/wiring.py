@@ -28,6 +28,7 @@ from webhook.records.pending_events import PendingEvents
 from webhook.reviews.pod_group_reviews import PodGroupReviews
 from webhook.reviews.pod_reviews import PodReviews
 from webhook.reviews.policy_reviews import PolicyReviews
+from webhook.reviews.preemption_advice import PreemptionAdvice
 from webhook.reviews.template_reviews import TemplateReviews
 from webhook.settings import WebhookSettings
 
@@ -97,7 +98,12 @@ def build_reviews(
         pods=pods,
         guard=PodGuard(events=pending, nodes=nodes, trusted=trusted),
         bindings=BindingGuard(client, writers=trusted, binders=binders),
-        templates=TemplateReviews(policies=view.policies, pods=pods, groups=groups),
+        templates=TemplateReviews(
+            policies=view.policies,
+            pods=pods,
+            groups=groups,
+            advice=PreemptionAdvice(view.policies, is_gentle=settings.reclaims_gently),
+        ),
         policies=PolicyReviews(
             view.policies,
             priorities=view.priorities,

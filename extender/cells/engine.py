@@ -14,6 +14,7 @@ from extender.cells.model import (
     NO_LIMITS,
     Decision,
     GangView,
+    KnownSizes,
     MemberRequest,
     NodeCell,
     PlacedMember,
@@ -319,10 +320,10 @@ class Engine:
         """All gangs that hold or reserve leaf cells, by key, in one step."""
         return run_to_end(self.gangs_stepwise())
 
-    def leaf_counts(self, key: GangKey) -> tuple[int, ...]:
-        """Leaf cells of each member of a gang, as its first one listed them; empty if unknown."""
+    def known_sizes(self, key: GangKey) -> KnownSizes | None:
+        """The sizes of a gang that has places, as its first member listed them."""
         gang = self._table.gangs.get(key)
-        return gang.request.gang_leaf_counts if gang else ()
+        return KnownSizes(gang.request.gang_leaf_counts, gang.request.gang_min) if gang else None
 
     def is_preempting(self, key: GangKey) -> bool:
         """True if cells are reserved for a gang, or for late members of it, until victims end."""

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from types import MappingProxyType
-from typing import Final
+from typing import Final, NamedTuple
 
 from policy.placement import Placement
 from policy.submission import DEFAULT_VC, GangKey, LeafType, NodeName, PodUid, VcName
@@ -66,6 +66,13 @@ class ForeignPod:
     """The user that is charged for it."""
     is_protected: bool = False
     """Whether it is never ended, because it belongs to the cluster itself."""
+
+
+class KnownSizes(NamedTuple):
+    """The sizes of a gang that has places: all its requests must have the same."""
+
+    leaf_counts: tuple[int, ...]
+    gang_min: int | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

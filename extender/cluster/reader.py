@@ -24,7 +24,7 @@ class ClusterReader:
         self.placement = engine.placement
         self.has_place = engine.has_place
         self.is_preempting = engine.is_preempting
-        self.leaf_counts = engine.leaf_counts
+        self.known_sizes = engine.known_sizes
         self.gang = engine.gang
         self.gangs = engine.gangs
         self.gangs_stepwise = engine.gangs_stepwise

@@ -112,6 +112,15 @@ def late_leaf_counts(pod: ManagedPod) -> tuple[int, ...]:
     return tuple(pod.leaf_count if count == SAME else count for count in pod.gang.late)
 
 
+def missing_leaf_counts(pod: ManagedPod, count: int, *, each: int) -> list[int]:
+    """Return the leaf cells of so many members of a pod's gang that do not exist yet.
+
+    First come those that are created later; all others are assumed to ask for `each`.
+    """
+    late = late_leaf_counts(pod)[: max(0, count)]
+    return [*late, *[each] * (count - len(late))]
+
+
 def member_rank(pod: ManagedPod) -> tuple[tuple[int, str], ...]:
     """Return a member's place in its gang: its index in a Job, then the natural order of names."""
     index = parse_number(pod.labels.get(marks.JOB_INDEX_LABEL, ""))

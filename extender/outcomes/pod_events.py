@@ -24,6 +24,11 @@ class PodEvents:
         """Say why a pod, or its gang, waits."""
         self._write(pod, "Waiting", reason.text)
 
+    def asked_for_nodes(self, pod: ManagedPod, *, request: str) -> None:
+        """Say that the autoscaler was asked for nodes for a pod's gang."""
+        message = f"asked for new nodes for gang {pod.gang.key}: ProvisioningRequest {request}"
+        self._write(pod, "NodesRequested", message)
+
     def placed(self, pod: ManagedPod, placement: Placement) -> None:
         """Say where a pod that waited goes."""
         cells = ", ".join(map(str, placement.leaf_cells))

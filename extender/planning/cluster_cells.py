@@ -33,7 +33,7 @@ class ClusterCells:
         self.placement = cluster.placement
         self.has_place = cluster.has_place
         self.is_preempting = cluster.is_preempting
-        self.leaf_counts = cluster.leaf_counts
+        self.known_sizes = cluster.known_sizes
         self.is_foreign = cluster.members.is_foreign
 
     def apply(

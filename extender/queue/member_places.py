@@ -4,7 +4,15 @@ from collections.abc import Sequence
 from dataclasses import replace
 from math import inf
 
-from extender.cells.model import Decision, MemberRequest, Place, Preempt, Reject, Wait
+from extender.cells.model import (
+    Decision,
+    KnownSizes,
+    MemberRequest,
+    Place,
+    Preempt,
+    Reject,
+    Wait,
+)
 from extender.queue.model import QueuedPod
 from extender.queue.ports import Cells, Nodes
 from extender.queue.queued_gang import QueuedGang
@@ -46,7 +54,7 @@ def shape_now(gang: QueuedGang, cells: Cells) -> GangShape:
     is_unique = gang.has_begun or gang.victims or gang.disagreement() is not None
     return shape_of(
         gang.first.request,
-        [pod.request.leaf_count for pod in unplaced(gang, cells)],
+        [*(pod.request.leaf_count for pod in unplaced(gang, cells)), *gang.missing_late()],
         needs=gang.node_wishes(),
         nodes=tuple(sorted(gang.refused_nodes)),
         own=gang.key if is_unique else None,
@@ -57,27 +65,23 @@ def shape_now(gang: QueuedGang, cells: Cells) -> GangShape:
 def decide_unplaced(gang: QueuedGang, cells: Cells, nodes: Nodes, *, now: float) -> list[Decision]:
     """Decide about them, on nodes that all of them can use."""
     members = unplaced(gang, cells)
-    counts = _leaf_counts(gang, members, cells)
-    requests = [_request(pod, counts) for pod in members]
+    sizes = _sizes(gang, members, cells)
+    counts, least = sizes.leaf_counts, sizes.gang_min
+    requests = [replace(pod.request, gang_leaf_counts=counts, gang_min=least) for pod in members]
     search = RoomSearch(gang, members, cells=cells, nodes=nodes, now=now)
     return _decide_all(cells, requests, search, is_whole=gang.starts_whole, now=now)
 
 
-def _request(pod: QueuedPod, counts: tuple[int, ...]) -> MemberRequest:
-    """Return the request of a member for a gang of these sizes."""
-    least = pod.request.gang_min
-    gang_min = None if least is None else min(least, len(counts))
-    return replace(pod.request, gang_leaf_counts=counts, gang_min=gang_min)
-
-
-def _leaf_counts(gang: QueuedGang, members: Sequence[QueuedPod], cells: Cells) -> tuple[int, ...]:
-    """Return the leaf cells of each member; as listed before, if the gang has places.
+def _sizes(gang: QueuedGang, members: Sequence[QueuedPod], cells: Cells) -> KnownSizes:
+    """Return the sizes of a gang; those with which it got its places, if it has some.
 
     Members that have succeeded since then, or before the gang was placed, are no difference.
     """
-    known = tuple(cells.leaf_counts(gang.key))
-    is_listed = all(pod.request.leaf_count in known for pod in members)
-    return known if known and is_listed else gang.leaf_counts()
+    known = cells.known_sizes(gang.key)
+    if known is not None and all(pod.request.leaf_count in known.leaf_counts for pod in members):
+        return known
+    is_incremental = gang.first.request.gang_min is not None
+    return KnownSizes(gang.leaf_counts(), gang.least if is_incremental else None)
 
 
 def _decide_all(

@@ -3,7 +3,7 @@
 from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from typing import Protocol
 
-from extender.cells.model import NO_LIMITS, Decision, MemberRequest
+from extender.cells.model import NO_LIMITS, Decision, KnownSizes, MemberRequest
 from policy.placement import Placement
 from policy.pod_resources import Shortage
 from policy.submission import GangKey, NodeName, PodUid
@@ -60,8 +60,8 @@ class Cells(Protocol):
     def members_of(self, gang: GangKey) -> Collection[PodUid]:
         """Return the members of a gang that have a place."""
 
-    def leaf_counts(self, gang: GangKey) -> Sequence[int]:
-        """Return the leaf cells of each member of a gang that has places; empty for any other."""
+    def known_sizes(self, gang: GangKey) -> KnownSizes | None:
+        """Return the sizes with which a gang got its places; None if it has none."""
 
     def is_preempting(self, gang: GangKey) -> bool:
         """Tell whether cells are reserved for a gang until its victims have ended."""

@@ -110,7 +110,9 @@ class QueuedGang:
     def least(self) -> int:
         """The number of members that must exist before the gang is planned."""
         gang_min = self.first.request.gang_min
-        return self.created_first if gang_min is None else min(gang_min, self.created_first)
+        if gang_min is None:
+            return self.created_first
+        return max(1, min(gang_min - (self.size - self.left), self.created_first))
 
     @property
     def created_first(self) -> int:
@@ -145,6 +147,10 @@ class QueuedGang:
         """Whether enough members exist to plan the gang."""
         return self.has_begun or len(self.pods) >= self.least
 
+    def missing_late(self) -> tuple[int, ...]:
+        """Return the leaf cells of the members that are created later and do not exist yet."""
+        return self.late[: max(0, self.left - len(self.members()))]
+
     def leaf_counts(self) -> tuple[int, ...]:
         """Return the leaf cells of every member that has some.
 
@@ -158,9 +164,9 @@ class QueuedGang:
             return listed
         members = self.members()
         existing = [pod.request.leaf_count for pod in members]
-        count = max(0, self.left - len(members))
-        late = self.late[:count]
-        missing = [self.first.request.leaf_count] * (count - len(late))
+        late = self.missing_late()
+        count = max(0, self.left - len(members) - len(late))
+        missing = [self.first.request.leaf_count] * count
         return tuple(sorted(filter(None, [*existing, *missing, *late]), reverse=True))
 
     def disagreement(self) -> Reject | None:

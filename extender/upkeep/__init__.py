@@ -10,6 +10,7 @@ lease_expiry        Leases that are not used in time end.
 ledger_sync         Charges are confirmed when pods appear, and released when they end.
 node_quarantine     Nodes on which members of several workloads fail are left out for a while.
 node_recorder       The nodes that the leader sees are noted, for the webhook.
+provisioning        An autoscaler is asked for nodes for gangs that wait for them.
 reconciler          Differences between the engine and the pods: found, corrected, counted.
 recovery            From nothing to the first answer, when a replica becomes the leader.
 reranker            Gangs get the priorities that their classes have now.

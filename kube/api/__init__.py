@@ -14,6 +14,7 @@ May be imported by `kube.follow` and by every package above `kube`.
     node_writer             Marks a node that no gang may use for a while.
     pod_ender               Ends a preempted pod gracefully, with a DisruptionTarget condition.
     pod_writer              Releases a pod: nominates a node, writes the placement, lifts the gate.
+    provisioning_requests   Asks the Cluster Autoscaler for the nodes of a whole gang.
     secrets                 Reads Secrets, and writes them if they have not changed.
     suspender               Suspends and resumes a preempted workload, with a mark that says why.
     token_reviews           Asks the API server whose token it is and what the user may do.

@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from kube.api.client import JSON, METADATA_ONLY, KubeClient, KubeError
 from kube.read.late_members import LateMembers, find_late, may_be_late
-from kube.read.workloads import OwnerLink, Workload, controller_of
+from kube.read.workloads import OwnerLink, Workload, controller_of, read_created
 from kube.values.objects import mapping
 from service.memory import BoundedMap, ExpiringMap
 
@@ -34,6 +34,7 @@ class OwnerChains:
         self._above: BoundedMap[str, OwnerLink | None] = BoundedMap(_KEPT)
         """By UID: the controller of an object, None if it has none."""
         self._late: BoundedMap[str, tuple[LateMembers, ...]] = BoundedMap(_KEPT)
+        self._created: BoundedMap[str, float] = BoundedMap(_KEPT)
         self._reading: dict[str, asyncio.Task[None]] = {}
         self._unread: ExpiringMap[str, None] = ExpiringMap(
             _KEPT, seconds=_UNREAD_SECONDS, monotonic=monotonic
@@ -65,6 +66,10 @@ class OwnerChains:
         """Return the members that a resolved workload creates only after others are Ready."""
         return self._late.get(workload.uid, ())
 
+    def created(self, workload: Workload) -> float:
+        """Return when a resolved workload was created, in seconds since 1970; 0 if unknown."""
+        return self._created.get(workload.uid, 0.0)
+
     async def _controller_of(self, link: OwnerLink, namespace: str) -> OwnerLink | None:
         uid = link.workload.uid
         if uid not in self._above and uid not in self._unread:
@@ -88,6 +93,7 @@ class OwnerChains:
             del self._reading[uid]
         if mapping(obj.get("metadata")).get("uid") == uid:
             self._above[uid] = controller_of(obj)
+            self._created[uid] = read_created(obj)
             if late := find_late(obj):
                 self._late[uid] = late
         else:

@@ -5,7 +5,6 @@ A pod comes in as the API server's JSON, which is not changed. It may be hostile
 """
 
 from collections.abc import Mapping
-from datetime import datetime
 from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
@@ -21,7 +20,14 @@ from kube.read.node_choice import POD_FIELDS
 from kube.read.workloads import Workload, controller_of
 from kube.values.fields import Fields, Problems
 from kube.values.objects import items, mapping, marks_of
-from kube.values.texts import FREE_TEXT, LABEL_VALUE, NAME_PREFIX, NAMESPACE, OBJECT_NAME
+from kube.values.texts import (
+    FREE_TEXT,
+    LABEL_VALUE,
+    NAME_PREFIX,
+    NAMESPACE,
+    OBJECT_NAME,
+    parse_time,
+)
 from policy.errors import Problem, RequestError
 from policy.placement import Placement
 from policy.submission import (
@@ -140,7 +146,7 @@ def _translate(
         name=name,
         generate_name=generate_name,
         resource_version=metadata.text("resourceVersion"),
-        created=_read_created(metadata),
+        created=parse_time(metadata.text("creationTimestamp")),
         node=node,
         phase=_read_phase(status),
         is_deleting=metadata.values.get("deletionTimestamp") is not None,
@@ -281,15 +287,6 @@ def _read_grace(metadata: Fields) -> int:
     """Return the grace period; a value that the API server would not write counts as 0."""
     grace = metadata.values.get("deletionGracePeriodSeconds")
     return grace if isinstance(grace, int) and grace > 0 else 0
-
-
-def _read_created(metadata: Fields) -> float:
-    """Return seconds since 1970; 0 for a value that Kubernetes would not write."""
-    try:
-        created = datetime.fromisoformat(metadata.text("creationTimestamp"))
-    except ValueError:
-        return 0.0
-    return created.timestamp() if created.tzinfo is not None else 0.0
 
 
 def _read_vc(

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any, Final, Self
 
 from kube.values.objects import items, mapping
+from kube.values.texts import parse_time
 
 _GROUP: Final = re.compile(r"(?:[-.a-z0-9]{1,253})?")
 _KIND: Final = re.compile(r"[A-Za-z][A-Za-z0-9]{0,62}")
@@ -87,6 +88,11 @@ def controller_of(obj: Mapping[str, Any]) -> OwnerLink | None:
             is_valid = found.is_valid and _NAME.fullmatch(version)
             return OwnerLink(workload=found, version=version) if is_valid else None
     return None
+
+
+def read_created(obj: Mapping[str, Any]) -> float:
+    """Return when an object was created, in seconds since 1970; 0 for no valid time."""
+    return parse_time(str(mapping(obj.get("metadata")).get("creationTimestamp")))
 
 
 def _plural(kind: str) -> str:

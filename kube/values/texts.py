@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Final
 
 from kube.values import size_limits
@@ -50,3 +51,12 @@ def range_problem(value: object, *, minimum: int, maximum: int) -> str:
 def parse_number(text: str) -> int | None:
     """Read a plain decimal number without sign, at most nine digits; None for anything else."""
     return int(text) if text.isdecimal() and text.isascii() and len(text) <= 9 else None
+
+
+def parse_time(text: str) -> float:
+    """Read a time as Kubernetes writes it: seconds since 1970; 0 for anything else."""
+    try:
+        found = datetime.fromisoformat(text)
+    except ValueError:
+        return 0.0
+    return found.timestamp() if found.tzinfo is not None else 0.0

@@ -77,7 +77,7 @@ async def test_every_manifest_is_accepted_and_applied_again_changes_nothing(
     (overlay / "kustomization.yaml").write_text(yaml.safe_dump(kustomization))
     await plane.kubectl("apply", "-k", str(overlay), *strict)
     rendered = (await plane.kubectl("kustomize", str(overlay))).stdout
-    assert str(rendered).count("CELLGATE_GENTLE_RECLAIM") == 1
+    assert str(rendered).count("CELLGATE_GENTLE_RECLAIM") == 2
 
 
 async def test_pods_run_as_nobody_with_nothing(plane: ControlPlane) -> None:

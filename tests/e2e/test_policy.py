@@ -240,9 +240,9 @@ async def test_a_jobs_pods_are_its_submitters(plane: ControlPlane, namespace: st
     created = await plane.kubectl(
         "create", "-n", namespace, "-f", "-", user="alice", stdin=json.dumps(a_job("train"))
     )
-    assert created.stderr.strip() == (
-        "Warning: cellgate: rule 2 lowers class prod to oppo: idle cells"
-    )
+    lowered, advice = created.stderr.strip().splitlines()
+    assert lowered == "Warning: cellgate: rule 2 lowers class prod to oppo: idle cells"
+    assert advice.startswith("Warning: cellgate: a Job in class oppo may be preempted")
     (pod,) = await pods_of(plane, namespace, "job-name=train")
     annotations = pod["metadata"]["annotations"]
     assert annotations[marks.SUBMITTER_ANNOTATION] == "alice"

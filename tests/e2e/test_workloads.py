@@ -1,6 +1,7 @@
 """Gangs of real workloads: Jobs and CronJobs, their retries and their runs."""
 
 import asyncio
+import json
 from typing import Any
 
 import pytest
@@ -66,19 +67,6 @@ async def running(plane: ControlPlane, pods: str, job: str, *, size: int) -> lis
         return len(found) == size
 
     await poll_until(look, deadline_seconds=20, explain=lambda: f"{len(found)} of {job} run")
-    return found
-
-
-async def all_members(plane: ControlPlane, pods: str, job: str, *, size: int) -> list[JsonObject]:
-    """The pods of a Job, once there are so many."""
-    found: list[JsonObject] = []
-
-    async def look() -> bool:
-        nonlocal found
-        found = await members(plane, pods, job)
-        return len(found) == size
-
-    await poll_until(look, deadline_seconds=20, explain=lambda: f"{len(found)} of {job} exist")
     return found
 
 
@@ -167,16 +155,75 @@ async def test_the_last_retry_of_a_native_gang_starts(
     await running(plane, pods, "native", size=1)
 
 
+async def test_a_gang_of_a_deployment_is_updated_member_by_member(
+    plane: ControlPlane, cellgate: Installation, pods: str
+) -> None:
+    """Pods of the new ReplicaSet join the Deployment's gang as those of the old one end."""
+    namespace = pods.split("/")[4]
+    path = f"/apis/apps/v1/namespaces/{namespace}/deployments"
+
+    def deployment(version: str) -> ObjectBuilder:
+        pod = a_new_pod("unused").with_gpus(8).of_class("test").ending_at_once()
+        pod = pod.in_gang("serve", size=2).labelled("version", version)
+        strategy = {"rollingUpdate": {"maxSurge": 0, "maxUnavailable": 1}}
+        selector = {"matchLabels": {marks.GANG_LABEL: "serve"}}
+        fields = {"replicas": 2, "selector": selector, "strategy": strategy}
+        template = a_template(pod)
+        return a_workload("Deployment", "serve", template=template, namespace=None, **fields)
+
+    async def all_run(version: str) -> list[JsonObject]:
+        found: list[JsonObject] = []
+
+        async def look() -> bool:
+            nonlocal found
+            found = await plane.api.list(pods)
+            running = [pod for pod in found if pod["status"].get("phase") == "Running"]
+            versions = [pod["metadata"]["labels"]["version"] for pod in running]
+            return len(found) == 2 and versions == [version] * 2
+
+        await poll_until(look, deadline_seconds=30, explain=lambda: f"{version} does not run")
+        return found
+
+    await plane.api_as("bob").create(path, deployment("one"))
+    before = await all_run("one")
+    change = {"spec": {"template": deployment("two")["spec"]["template"]}}
+    await plane.api_as("bob").patch(f"{path}/serve", change)
+    after = await all_run("two")
+    workloads = {
+        pod["metadata"]["annotations"][marks.WORKLOAD_ANNOTATION] for pod in [*before, *after]
+    }
+    assert len(workloads) == 1
+    await plane.api.delete(f"{path}/serve", propagationPolicy="Background")
+
+
+async def test_a_stateful_set_that_can_never_start_its_gang_is_told_at_apply(
+    plane: ControlPlane, cellgate: Installation, pods: str
+) -> None:
+    pod = a_new_pod("unused").with_gpus(8).of_class("test").in_gang("serve", size=2)
+    selector = {"matchLabels": {marks.GANG_LABEL: "serve"}}
+    fields: dict[str, Any] = {"replicas": 2, "selector": selector, "serviceName": "serve"}
+    workload = a_workload("StatefulSet", "serve", template=a_template(pod), **fields)
+    workload["metadata"]["namespace"] = pods.split("/")[4]
+    arguments = ("apply", "--dry-run=server", "-f", "-")
+    told = await plane.kubectl(*arguments, stdin=json.dumps(workload), user="bob", check=False)
+    assert "podManagementPolicy OrderedReady creates each pod when the one before is" in told.stderr
+    workload["spec"]["podManagementPolicy"] = "Parallel"
+    told = await plane.kubectl(*arguments, stdin=json.dumps(workload), user="bob", check=False)
+    assert (told.returncode, "Warning" in told.stderr) == (0, False), told
+
+
 async def test_a_gang_that_runs_since_before_an_upgrade_is_not_divided_by_a_retry(
     plane: ControlPlane, cellgate: Installation, pods: str
 ) -> None:
     """Its pods, its charge and its lease have the key that the label alone gives."""
     await submit(plane, pods, a_gang_job("old", size=3, gang="old", backoffLimit=6))
     unmarked = {"metadata": {"annotations": {marks.WORKLOAD_ANNOTATION: None}}}
-    await cellgate.extender.stop()
-    for pod in await all_members(plane, pods, "old", size=3):
+    for pod in await running(plane, pods, "old", size=3):
         await plane.api.patch(f"{pods}/{pod['metadata']['name']}", unmarked)
+    await cellgate.extender.stop()
+    await cellgate.webhook.stop()
     await cellgate.start_extender()
+    await cellgate.start_webhook()
     first, *_ = await running(plane, pods, "old", size=3)
     await finish(plane, pods, first, "Failed")
     found = await running(plane, pods, "old", size=3)

@@ -9,7 +9,7 @@ from tests.zoo.run import ZooSettings, run_zoo
 
 SEED = 17
 ARRIVAL_SECONDS = 75.0
-NOT_YET = frozenset({"jobset", "mpijob", "leaderworkerset", "crash", "drain"})
+NOT_YET = frozenset({"jobset", "mpijob"})
 
 
 @pytest.fixture(scope="module")

@@ -13,7 +13,7 @@ from tests.controlplane.cluster import ControlPlane
 from tests.controlplane.nodes import NodeShape
 from tests.support.installed.installation import Installation
 from tests.zoo.lives import CRASH_LABEL
-from tests.zoo.snapshots import Snapshots, is_bound, is_live, workload_of
+from tests.zoo.snapshots import Snapshots, is_bound, is_live, is_over, workload_of
 
 _MOST_CRASHES = 2
 """Of one workload: the Job controller waits longer after each."""
@@ -152,5 +152,7 @@ class Disturbances:
         return str(self._dice.choice(sorted(self._snapshots.latest.objects["Node"]))).lstrip("/")
 
     def _pods_on(self, node: str) -> list[JsonObject]:
+        """The pods that have not ended: those that have count for their gangs while they exist."""
         pods = self._snapshots.latest.objects["Pod"].values()
-        return [pod for pod in pods if is_bound(pod) and pod["spec"]["nodeName"] == node]
+        here = [pod for pod in pods if is_bound(pod) and pod["spec"]["nodeName"] == node]
+        return [pod for pod in here if not is_over(pod)]

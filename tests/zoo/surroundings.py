@@ -10,7 +10,7 @@ from tests.controlplane.binaries import Binaries
 from tests.controlplane.cluster import ControlPlane, ControlPlaneOptions
 from tests.controlplane.forwarder import Backend, Forwarder
 from tests.controlplane.nodes import NodeShape
-from tests.support.installed.installation import MANIFESTS, Installation, prepared
+from tests.support.installed.installation import Installation, prepared
 from tests.support.installed.policies import put_policy
 from tests.support.kube.custom_kinds import CRDS, OPERATED
 
@@ -48,7 +48,13 @@ async def surroundings(plane: ControlPlane) -> AsyncIterator[Installation]:
     await _grant(plane)
     async with AsyncExitStack() as stack:
         cellgate = await stack.enter_async_context(
-            prepared(plane, extenders=2, webhooks=2, serves_tls=True)
+            prepared(
+                plane,
+                extenders=2,
+                webhooks=2,
+                serves_tls=True,
+                components=("gentle-reclaim",),
+            )
         )
         leader = [
             Backend(port, f"https://127.0.0.1:{port}/leader") for port in cellgate.extender_ports
@@ -112,8 +118,3 @@ async def _put_policies(plane: ControlPlane) -> None:
     templates = [template for kind in OPERATED for template in kind.identity_templates()]
     identity = f"trustedControllers: {json.dumps(trusted)}\ntemplates: {json.dumps(templates)}\n"
     await put_policy(plane, "identity", identity)
-
-
-def component_names() -> list[str]:
-    """The optional components of our manifests."""
-    return sorted(path.name for path in (MANIFESTS / "components").iterdir())

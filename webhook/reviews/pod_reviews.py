@@ -4,7 +4,7 @@ Fails closed on a pod that is invalid, and open on an unavailable ledger: then t
 a warning (`webhook.admission.admitter`).
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -96,10 +96,17 @@ class PodReviews:
             gates_all=self._gates_all,
         )
 
-    def preview(self, review: ReviewRequest, obj: Mapping[str, Any]) -> ReviewResponse:
+    def preview(
+        self,
+        review: ReviewRequest,
+        obj: Mapping[str, Any],
+        *,
+        advise: Callable[[ClassName], Iterable[str]],
+    ) -> ReviewResponse:
         """Return whether a pod would be refused, and the warnings it would get, without any effect.
 
-        Raises RequestError for a pod that is invalid.
+        `advise` returns further warnings for the class that it would get. Raises RequestError for a
+        pod that is invalid.
         """
         pod = self.read_pod(review, obj)
         if pod is None:
@@ -109,7 +116,8 @@ class PodReviews:
         request = build_pod_request(review, obj, pod=pod, group=None, policy=policy)
         never = self._possibility.check(request, may_refuse=True)
         decision = self._admitter.preview(request.charge)
-        return respond_with(decision, warnings=(*request.shaped.warnings, *never))
+        advice = advise(decision.gang_class)
+        return respond_with(decision, warnings=(*request.shaped.warnings, *never, *advice))
 
     async def decide_for_group(
         self, review: ReviewRequest, obj: Mapping[str, Any], group: PodGroup

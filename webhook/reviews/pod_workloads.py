@@ -22,6 +22,8 @@ from webhook.ledger_access.time_budget import KUBE_SECONDS, within_budget
 _LIVE: Final = "status.phase!=Succeeded,status.phase!=Failed"
 _METADATA_LIST: Final = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
 _KEPT: Final = 10_000
+_UPGRADE_SECONDS: Final = 1800.0
+"""How long webhooks of an earlier version may run beside this one."""
 _KEYED: Final = frozenset((marks.GANG_LABEL, marks.GANG_SIZE_LABEL))
 """Labels of pods whose gang depends on their workload."""
 
@@ -32,6 +34,8 @@ class PodWorkloads:
     def __init__(self, client: KubeClient, *, clock: Clock) -> None:
         self._client = client
         self._owners = OwnerChains(client, monotonic=clock.monotonic)
+        self._all_mark_from = clock.now().timestamp() + _UPGRADE_SECONDS
+        """Workloads that are created later have no pods without the mark."""
         self._new: BoundedMap[tuple[str, str, str], None] = BoundedMap(_KEPT)
         """Gangs, by namespace, label and owner, that have no members without an owner."""
 
@@ -67,7 +71,8 @@ class PodWorkloads:
         if workload is None or not isinstance(gang, str) or not gang:
             return workload
         key = (namespace, gang, workload.uid)
-        if key not in self._new:
+        is_recent = self._owners.created(workload) > self._all_mark_from
+        if not is_recent and key not in self._new:
             if await self._has_older_members(obj, workload, namespace=namespace, gang=gang):
                 return None
             self._new[key] = None

@@ -80,7 +80,7 @@ def tell_never(found: list[str], *, refuses: bool) -> list[str]:
     """Make reasons warnings, or one refusal."""
     if found and refuses:
         raise RequestError.at("", f"{NEVER}{'; '.join(found)}")
-    return [_warning(f"{NEVER}{one}") for one in found]
+    return [warn(f"{NEVER}{one}") for one in found]
 
 
 def check_job(obj: Mapping[str, Any], gang: DeclaredGang | None, *, refuses: bool) -> Iterator[str]:
@@ -103,10 +103,10 @@ def check_job(obj: Mapping[str, Any], gang: DeclaredGang | None, *, refuses: boo
             completions=_number(spec.get("completions"), None),
         )
         yield from tell_never(list(find_incomplete(shape)), refuses=refuses)
-        yield from map(_warning, find_surplus(shape))
+        yield from map(warn, find_surplus(shape))
     deadline = _number(spec.get("activeDeadlineSeconds"), None)
     if deadline is not None:
-        yield _warning(describe_deadline(deadline, path=".".join(path)))
+        yield warn(describe_deadline(deadline, path=".".join(path)))
 
 
 def _wanted(pod: ManagedPod, *, is_guaranteed: bool) -> Wanted:
@@ -131,7 +131,8 @@ def _cell_priority(request: PodRequest, final_class: ClassName) -> int:
     return OPPORTUNISTIC if priority is None else priority
 
 
-def _warning(line: str) -> str:
+def warn(line: str) -> str:
+    """Make a line that kubectl shows as `Warning:`."""
     return plain(f"{PREFIX}{line}", limit=WARNING_CHARS)
 
 

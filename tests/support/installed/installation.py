@@ -57,6 +57,7 @@ class Installation:
         manifests: str = "base",
         components: Sequence[str] = (),
         webhook_flags: Sequence[str] = (),
+        extender_flags: Sequence[str] = (),
         webhook_certs: Path | None = None,
     ) -> None:
         """`manifests` is the base or an overlay, `components` are folders of our components;
@@ -76,7 +77,9 @@ class Installation:
         self._webhook_flags = (
             *webhook_flags,
             *(("--linger-seconds", "0") if webhooks == 1 else ()),
+            *(("--gentle-reclaim",) if "gentle-reclaim" in components else ()),
         )
+        self._extender_flags = extender_flags
         self._certificates = control_plane.directory / "certs"
         self._mounted = control_plane.directory / "mounted-certs"
         self.scheduler_port, *ports = free_ports(1 + extenders + webhooks)
@@ -184,6 +187,7 @@ class Installation:
         tls = ["--tls", "--certs", str(self._mounted)] if self._serves_tls else []
         gentle = ["--gentle-reclaim"] if "gentle-reclaim" in self._components else []
         flags = ("--listen", address, "--pod-name", await self._stand_in(replica), *tls, *gentle)
+        flags += tuple(self._extender_flags)
         self.extenders[replica] = await self._start("extender", *flags)
         await self.wait_ready(self.url_of(replica))
 

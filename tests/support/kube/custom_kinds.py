@@ -80,3 +80,6 @@ LEADER_WORKER_SET: Final = CustomKind(
 )
 OPERATED: Final = (PYTORCH_JOB, MPI_JOB, JOB_SET, LEADER_WORKER_SET)
 """Kinds whose pods an operator creates."""
+PROVISIONING_REQUEST: Final = CustomKind(
+    "autoscaling.x-k8s.io/v1", "ProvisioningRequest", "provisioningrequests"
+)

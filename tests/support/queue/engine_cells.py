@@ -21,7 +21,7 @@ class EngineCells:
         self.placement = engine.placement
         self.has_place = engine.has_place
         self.is_preempting = engine.is_preempting
-        self.leaf_counts = engine.leaf_counts
+        self.known_sizes = engine.known_sizes
 
     def plan(
         self,

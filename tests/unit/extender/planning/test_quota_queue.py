@@ -16,6 +16,7 @@ from tests.support.extender.shell import Shell
 from tests.support.kube.config_maps import a_policy_map
 from tests.support.kube.events import KeptEvents
 from tests.support.kube.pods import PodBuilder, a_pod
+from tests.support.kube.workloads import workload_mark
 from tests.support.twins.ledger import MemoryLedger
 
 CLASSES = """
@@ -214,3 +215,19 @@ async def test_a_forged_decision_stops_nobody() -> None:
         world.shell.pods.upsert(pod.with_gpus(4))
     await world.queue.charge()
     assert [gang.name for gang in world.told] == ["a", "c"]
+
+
+async def test_members_that_are_done_or_created_later_are_not_awaited() -> None:
+    world, decision = QuotaQueueWorld(), uuid4()
+    mark = workload_mark("train")
+    pod = queued("a", decision).with_gpus(2).in_gang("bert", size=4)
+    pod = pod.annotated(marks.WORKLOAD_ANNOTATION, mark)
+    pod = pod.annotated(marks.LATE_ANNOTATION, "1x3,1x0")
+    world.shell.pods.upsert(pod)
+    await world.queue.charge()
+    assert world.holds(pod), "two members are created first"
+    done = a_pod("b").with_gpus(2).in_gang("bert", size=4).in_phase("Succeeded")
+    world.shell.pods.upsert(done.annotated(marks.WORKLOAD_ANNOTATION, mark))
+    await world.queue.charge()
+    assert not world.holds(pod)
+    assert await world.held() == 2 + 3 + 0

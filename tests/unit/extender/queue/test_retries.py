@@ -95,6 +95,19 @@ def test_a_minimum_that_is_more_than_what_is_left_is_no_reason_to_wait() -> None
     assert is_whole(world, "bert")
 
 
+def test_members_that_have_succeeded_count_towards_the_minimum() -> None:
+    """Two of four have succeeded, and one that failed is not created again yet."""
+    world, gang = world_of_two_vcs(), a_gang("bert").of(1, 1, 1, 1).at_least(2)
+    world.finish(BERT, 2)
+    _create(world, gang, 2)
+    run(world)
+    assert is_whole(world, "bert")
+    _create(world, gang, 3)
+    run(world)
+    assert len(nodes_of_gang(world, "bert")) == 2
+    assert is_whole(world, "bert")
+
+
 def test_a_gang_made_anew_waits_for_its_old_pods_and_says_so() -> None:
     world, gang = world_of_two_vcs(), a_gang("bert").of(4, 4)
     _create(world, gang, 0, 1)

@@ -298,11 +298,21 @@ class _Owners(KubeClient):
 
     def __init__(self, owner: ObjectBuilder) -> None:
         self._owner = owner
+        self.asked: list[str] = []
 
     async def request(self, method: str, path: str, **_: Any) -> dict[str, Any]:
+        self.asked.append(path)
         if path.endswith(f"/{self._owner['metadata']['name']}"):
             return dict(self._owner)
         raise KubeError(f"{method} {path}: not found", status=404)
+
+
+async def test_pods_of_workloads_that_are_younger_than_an_upgrade_are_not_looked_for() -> None:
+    job = a_stored_owner("a").with_metadata(creationTimestamp="2999-01-01T00:00:00Z")
+    client = _Owners(job)
+    _, stored = await _create(Webhook(client=client), _a_member("a"), user=JOB_CONTROLLER)
+    assert stored["metadata"]["annotations"]["cellgate.io/workload"] == workload_mark("a")
+    assert client.asked == ["/apis/batch/v1/namespaces/lab/jobs/a"]
 
 
 class _Failing(KubeClient):

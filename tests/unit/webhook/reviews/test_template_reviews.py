@@ -187,9 +187,9 @@ async def test_the_submitter_reads_at_once_what_pods_will_get(webhook: Webhook) 
     content = template()
     content["spec"]["priorityClassName"] = "prod"
     answer = await webhook.templates.mutate(a_review(workload(content=content)))
-    assert answer.warnings == [
+    assert answer.warnings[0] == (
         "cellgate: rule 2 lowers class prod to oppo: only opportunistic work"
-    ]
+    )
     assert await webhook.world.ledger.charges() == ()
 
 
