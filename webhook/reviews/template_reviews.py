@@ -33,7 +33,7 @@ from webhook.reviews.pod_templates import (
     find_templates,
     stamp_of,
 )
-from webhook.reviews.possibility import check_job
+from webhook.reviews.possibility import check_job, makes_all_members
 from webhook.reviews.preemption_advice import PreemptionAdvice
 from webhook.reviews.rollouts import check_rollout
 from webhook.reviews.submitter import STAMP_PATH, check_stamp
@@ -136,7 +136,8 @@ class TemplateReviews:
         pod = change.template.to_pod(review, stamp.annotations)
         try:
             advise = partial(self._advice.of, review.object or {})
-            preview = self._pods.preview(review, pod, advise=advise)
+            are_alike = makes_all_members(review.object or {})
+            preview = self._pods.preview(review, pod, are_alike=are_alike, advise=advise)
         except RequestError as exc:
             raise _within(change.template, exc) from exc
         yield from preview.warnings
