@@ -257,6 +257,7 @@ def _leader_tasks(
     )
     yield state.reconciler.run()
     yield upkeep.half_bound.run()
+    yield upkeep.quarantine.run()
     yield upkeep.waker.run()
     if state.ledger_sync is not None:
         yield state.ledger_sync.run()

@@ -135,6 +135,11 @@ class StateMetrics(Collector):
             self._count_held(),
         )
         yield _gauge(
+            "quarantined_nodes",
+            "Nodes that no gang may use, by the annotation cellgate.io/quarantine.",
+            sum(node.is_quarantined for node in self._cluster.nodes.values()),
+        )
+        yield _gauge(
             "fragmentation_ratio",
             "Share of the free leaf cells that are on partly used nodes.",
             self._census.fragmentation,

@@ -41,6 +41,7 @@ from extender.settings import LEADERSHIP, ExtenderSettings
 from extender.upkeep.budget_sync import BudgetSync
 from extender.upkeep.half_bound_gangs import HalfBoundGangs
 from extender.upkeep.ledger_sync import LedgerSync
+from extender.upkeep.node_quarantine import NodeQuarantine
 from extender.upkeep.node_recorder import NodeRecorder
 from extender.upkeep.provisioning import Provisioning
 from extender.upkeep.reconciler import Reconciler
@@ -54,6 +55,7 @@ from extender.verbs.unmanaged_pods import UnmanagedPods
 from kube.api.binder import Binder
 from kube.api.client import KubeClient
 from kube.api.events import EventWriter
+from kube.api.node_writer import NodeWriter
 from kube.api.pod_ender import PodEnder
 from kube.api.pod_writer import PodMarker, PodWaker
 from kube.api.provisioning_requests import ProvisioningRequests
@@ -63,6 +65,7 @@ from kube.follow.namespaces import NamespaceSink
 from kube.follow.pod_groups import PodGroupFollower
 from kube.follow.policies import PolicySink
 from kube.follow.volumes import Volumes
+from policy.quarantine import QuarantineRule
 from service.clock import Clock
 from state.ledger.ledger import LeaderTerm, Ledger
 from state.log.log import DecisionLog
@@ -201,6 +204,12 @@ class ExtenderState:
         """Make a translation of pods use the classes and PodGroups known when it is called."""
         return lambda pod: translate(pod, classes=self.policies.policy.classes, sizes=self.groups)
 
+    def quarantine_rule(self) -> QuarantineRule | None:
+        """Return when nodes are quarantined, by the Cluster document in force."""
+        document = self.policies.policy.cluster
+        entry = document.quarantine if document is not None else None
+        return entry.build() if entry is not None else None
+
     def count_problems(self) -> int:
         """Count the problems of all documents, and promises to VCs that cannot be kept."""
         return len([*self.policies.problems, *self.topology.problems, *self.cluster.problems])
@@ -287,6 +296,14 @@ class ExtenderUpkeep:
         )
         self.node_recorder = (
             NodeRecorder(seen_nodes, cluster=state.cluster, term=state.term) if seen_nodes else None
+        )
+        self.quarantine = NodeQuarantine(
+            cluster=state.cluster,
+            pods=state.pods,
+            rule=state.quarantine_rule,
+            writer=NodeWriter(client, check_leading=state.leading.check),
+            events=state.events,
+            clock=state.clock,
         )
         self.waker = Waker(
             cluster=state.cluster,

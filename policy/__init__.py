@@ -23,6 +23,7 @@ The lowest layer: every package may import it, and it imports none of ours.
     placement       `Placement`: the node and leaf cells of a pod.
     pod_resources   What a pod needs of its node beside leaf cells.
     policy          `Policy`: what all documents together mean.
+    quarantine      Which nodes to quarantine, because members of several workloads fail there.
     reference       Writes docs/policy-reference.md from the models.
     shaping         Shapes: node selectors, requests, mounts and run time that pods get.
     store           The policy in force: the last good documents without contradictions.

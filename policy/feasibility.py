@@ -147,3 +147,46 @@ def describe_deadline(seconds: int, *, path: str) -> str:
     """Say that the deadline of a whole Job counts while it waits."""
     counts = f"{path}.activeDeadlineSeconds ({seconds}) counts the time that the Job waits, too"
     return f"{counts}; {path}.template.spec.activeDeadlineSeconds counts from the start of each pod"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReplicaShape:
+    """How a Deployment or StatefulSet creates its pods, beside the gang that its template names."""
+
+    gang_size: int
+    gang_min: int | None
+    replicas: int
+    is_one_by_one: bool = False
+    """Whether a pod is created only when the one before it is ready."""
+    max_surge: int = 0
+    """Pods that an update creates before old ones have ended."""
+    max_unavailable: int = 1
+    """Pods that an update ends before new ones are ready."""
+
+
+def find_never_whole(shape: ReplicaShape) -> Iterator[str]:
+    """Yield why the gang of replicas is never complete, or can never be updated."""
+    needed = shape.gang_min or shape.gang_size
+    label = "gang-min" if shape.gang_min else "gang-size"
+    if 0 < shape.replicas < needed:
+        numbers = f"is {needed}, but replicas is {shape.replicas}"
+        yield f"cellgate.io/{label} {numbers}; use the same number for both"
+    elif shape.is_one_by_one and needed > 1:
+        waits = "podManagementPolicy OrderedReady creates each pod when the one before is ready"
+        yield f"cellgate.io/{label} is {needed}, but {waits}; set podManagementPolicy: Parallel"
+
+
+def find_refused_replicas(shape: ReplicaShape) -> Iterator[str]:
+    """Yield which pods of replicas are refused, because the gang may not have so many."""
+    if shape.replicas > shape.gang_size:
+        more = count_of(shape.replicas - shape.gang_size, "pod")
+        numbers = f"replicas is {shape.replicas}, but cellgate.io/gang-size is {shape.gang_size}"
+        yield f"{numbers}: {more} cannot start before a member of the gang has ended"
+        return
+    surplus = shape.replicas + shape.max_surge - shape.gang_size
+    if not shape.max_surge or surplus <= 0:
+        return
+    creates = f"an update creates {count_of(surplus, 'pod')} beyond cellgate.io/gang-size"
+    until = "until old pods have ended" if shape.max_unavailable else "for ever"
+    change = "set maxSurge: 0 and maxUnavailable: 1, or strategy type Recreate"
+    yield f"{creates}, refused {until}; {change}"

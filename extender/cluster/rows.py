@@ -106,6 +106,7 @@ def encode_node(node: KubeNode) -> Row:
         "leafCounts": dict(node.leaf_counts),
         "usable": node.usable_count,
         "leafType": node.leaf_type,
+        **({"quarantine": node.quarantine} if node.quarantine is not None else {}),
     }
 
 
@@ -118,6 +119,7 @@ def decode_node(name: NodeName, row: Mapping[str, Any]) -> KubeNode:
         leaf_counts=row["leafCounts"],
         usable_count=row["usable"],
         leaf_type=row["leafType"],
+        quarantine=row.get("quarantine"),
     )
 
 

@@ -23,8 +23,10 @@ from kube.api.feed import is_at_least
 from kube.follow.namespaces import NamespaceSink
 from kube.read.managed_pod import ManagedPod
 from kube.read.pods import has_finished, read_pod
+from kube.read.start_failures import read_start_failures
 from policy.errors import RequestError
 from policy.placement import Placement
+from policy.quarantine import StartFailure
 from policy.submission import GangKey, PodUid
 from service.memory import BoundedMap
 
@@ -59,6 +61,8 @@ class PodSink:
         """Callbacks that run after a pod ended or left its gang."""
         self.on_change: list[Callable[[ManagedPod], None]] = []
         """Callbacks that run after the engine was told of a pod that appeared or changed."""
+        self.on_failure: list[Callable[[ManagedPod, StartFailure], None]] = []
+        """Callbacks that run for each failure that a pod on a node reports, also repeatedly."""
         self.effective = EffectiveClasses()
         """The classes of gangs that were raised; pods of such a gang are given with its class."""
         self.on_raise: list[Callable[[ManagedPod], None]] = []
@@ -157,6 +161,9 @@ class PodSink:
         if pod is None:
             self.helpers.remove(PodUid(obj["metadata"]["uid"]))  # its labels were removed
             return
+        for failure in read_start_failures(pod, obj):
+            for report in self.on_failure:
+                report(pod, failure)
         if pod.is_finished or (pod.is_deleting and pod.node is None):
             self._forget(pod.uid)
             self.finished.put(pod)

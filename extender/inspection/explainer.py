@@ -45,7 +45,9 @@ class SimulateArguments(Body):
         default=[], description="The groups of the user, as the API server knows them."
     )
     nodes: list[str] | None = Field(
-        default=None, description="The candidate nodes of kube-scheduler; by default all nodes."
+        default=None,
+        description="The candidate nodes of kube-scheduler; by default all nodes, also those "
+        "that lack CPU or memory for the pod.",
     )
 
 

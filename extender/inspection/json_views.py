@@ -15,13 +15,14 @@ from state.log.records import DecisionRecord
 JsonObject = dict[str, Any]
 
 
-def show_node(node: NodeCell, holders: Holders) -> JsonObject:
-    """Show a node, and the pods that use its leaf cells."""
+def show_node(node: NodeCell, holders: Holders, *, quarantine: str | None = None) -> JsonObject:
+    """Show a node, the pods that use its leaf cells, and why no gang may use it."""
     return {
         "name": node.name,
         "leafType": node.leaf_type,
         "leafCount": node.leaf_count,
         "healthy": node.is_healthy,
+        **if_any("quarantine", quarantine),
         "holders": {str(leaf): member for leaf, member in holders.items()},
     }
 

@@ -5,7 +5,8 @@ from typing import Any
 
 from aiohttp import web
 
-from extender.cells.model import GangView
+from extender.cells.model import GangView, NodeCell
+from extender.cells.views.listings import Holders
 from extender.cells.views.state_views import VcView
 from extender.cluster.cluster import Cluster
 from extender.inspection import json_views
@@ -74,7 +75,12 @@ class InspectionRoutes:
 
     async def _nodes(self, request: web.Request) -> web.Response:
         nodes = {str(node.name): (node, held) for node, held in await self._snapshots.nodes()}
-        return _page(nodes, request, lambda pair: json_views.show_node(*pair))
+        return _page(nodes, request, lambda pair: self._show_node(*pair))
+
+    def _show_node(self, node: NodeCell, holders: Holders) -> json_views.JsonObject:
+        known = self._cluster.nodes.get(node.name)
+        quarantine = known.quarantine if known is not None else None
+        return json_views.show_node(node, holders, quarantine=quarantine)
 
     async def _gangs(self, request: web.Request) -> web.Response:
         gangs = {_page_key(gang): gang for gang in await self._snapshots.gangs()}

@@ -54,7 +54,7 @@ def shape_now(gang: QueuedGang, cells: Cells) -> GangShape:
     is_unique = gang.has_begun or gang.victims or gang.disagreement() is not None
     return shape_of(
         gang.first.request,
-        [pod.request.leaf_count for pod in unplaced(gang, cells)],
+        [*(pod.request.leaf_count for pod in unplaced(gang, cells)), *gang.missing_late()],
         needs=gang.node_wishes(),
         nodes=tuple(sorted(gang.refused_nodes)),
         own=gang.key if is_unique else None,

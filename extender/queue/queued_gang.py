@@ -147,6 +147,10 @@ class QueuedGang:
         """Whether enough members exist to plan the gang."""
         return self.has_begun or len(self.pods) >= self.least
 
+    def missing_late(self) -> tuple[int, ...]:
+        """Return the leaf cells of the members that are created later and do not exist yet."""
+        return self.late[: max(0, self.left - len(self.members()))]
+
     def leaf_counts(self) -> tuple[int, ...]:
         """Return the leaf cells of every member that has some.
 
@@ -160,9 +164,9 @@ class QueuedGang:
             return listed
         members = self.members()
         existing = [pod.request.leaf_count for pod in members]
-        count = max(0, self.left - len(members))
-        late = self.late[:count]
-        missing = [self.first.request.leaf_count] * (count - len(late))
+        late = self.missing_late()
+        count = max(0, self.left - len(members) - len(late))
+        missing = [self.first.request.leaf_count] * count
         return tuple(sorted(filter(None, [*existing, *missing, *late]), reverse=True))
 
     def disagreement(self) -> Reject | None:

@@ -60,6 +60,8 @@ class FittingNodes:
         self._traits: dict[NodeName, Any] = {}
         self._fits: OrderedDict[Need, _Fit] = OrderedDict()
         self._grown: dict[Need, None] = {}
+        self._dropped: dict[Need, None] = {}
+        """Needs that are not remembered any more: any change may be of use to them."""
 
     # -- reports
 
@@ -189,13 +191,19 @@ class FittingNodes:
         for name in self._traits:
             self._place(need, name)
         self._grown.pop(need, None)
+        self._dropped.pop(need, None)
         if len(self._fits) > _MOST_NEEDS:
-            self._fits.popitem(last=False)
+            oldest, _ = self._fits.popitem(last=False)
+            self._dropped[oldest] = None
         return fit
 
     def _catch_up(self) -> None:
         """Look again at the nodes whose room has changed."""
-        for name in self.room.take_changed():
+        changed = self.room.take_changed()
+        if changed and self._dropped:
+            self._grown.update(self._dropped)
+            self._dropped.clear()
+        for name in changed:
             for need, fit in self._fits.items():
                 if name in fit.roomy or name in fit.short:
                     self._weigh(need, fit, name)

@@ -8,6 +8,7 @@ budget_sync         Gangs whose end breaks a PodDisruptionBudget are made known 
 half_bound_gangs    Gangs that were half bound at a change of leaders: completed, or ended.
 lease_expiry        Leases that are not used in time end.
 ledger_sync         Charges are confirmed when pods appear, and released when they end.
+node_quarantine     Nodes on which members of several workloads fail are left out for a while.
 node_recorder       The nodes that the leader sees are noted, for the webhook.
 provisioning        An autoscaler is asked for nodes for gangs that wait for them.
 reconciler          Differences between the engine and the pods: found, corrected, counted.

@@ -85,10 +85,12 @@ class PreemptVerb:
         return wire.victims_answer(node, [pod.uid for pod in named])
 
     def _members(self, gangs: Sequence[GangKey]) -> list[ManagedPod]:
-        """Return all pods of some gangs that hold leaf cells."""
+        """Return all pods of some gangs that hold leaf cells, and their helpers that run."""
         members = (self._cluster.members.of_gang(gang) for gang in gangs)
         pods = map(self._pods.get, chain.from_iterable(members))
-        return [pod for pod in pods if pod is not None]
+        helpers = chain.from_iterable(self._pods.helpers.of_gang(gang) for gang in gangs)
+        running = (pod for pod in helpers if pod.node is not None)
+        return [*(pod for pod in pods if pod is not None), *running]
 
     def _end(self, decision: Preempt, pods: Sequence[ManagedPod]) -> None:
         """End pods, as long as the preemptor exists; an unbound pod only loses its place."""

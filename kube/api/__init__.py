@@ -11,6 +11,7 @@ May be imported by `kube.follow` and by every package above `kube`.
     events                  Writes Events in the background.
     feed                    A live copy of one kind of object, by list and watch.
     leadership              Leader election by a Kubernetes Lease; the label of the leader's pod.
+    node_writer             Marks a node that no gang may use for a while.
     pod_ender               Ends a preempted pod gracefully, with a DisruptionTarget condition.
     pod_writer              Releases a pod: nominates a node, writes the placement, lifts the gate.
     provisioning_requests   Asks the Cluster Autoscaler for the nodes of a whole gang.

@@ -14,9 +14,9 @@ May be imported by `kube.api`, `kube.follow` and by every package above `kube`.
     nodes            Which devices a node has, of which type, and whether it may be used.
     pod_groups       PodGroups of Kubernetes, the coscheduling plugin and Volcano: sizes of gangs.
     pod_resources    What pods request beside leaf cells, and what nodes offer.
-    pods             Reads a pod: `read_pod`.
-    protection       Which pods are never ended to make room: those of the cluster itself.
+    pods             Reads a pod: `read_pod`. Which pods are never ended to make room.
     refusals         Why kube-scheduler refused a pod, by the message of its condition.
+    start_failures   Members that failed soon after their start, from the status of their pods.
     submitters       The user and groups that the template webhook stamps on a pod template.
     suspension       Workloads that can be suspended: kinds, obstacles, the mark of a reclaim.
     trimming         Drops what we never read of pods and nodes, to save memory.

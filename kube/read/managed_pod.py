@@ -79,7 +79,7 @@ class ManagedPod:
     is_mirror: bool = False
     """Whether it only shows a static pod, which its kubelet runs."""
     is_protected: bool = False
-    """Whether it is never ended to make room (`kube.read.protection`)."""
+    """Whether it is never ended to make room (`kube.read.pods`)."""
 
     gang: DeclaredGang
     workload: Workload | None = None

@@ -7,8 +7,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from kube import marks
 from kube.marks import DEFAULT_LEAF_RESOURCES
-from kube.values.objects import mapping
+from kube.values.objects import mapping, marks_of
 from kube.values.quantities import parse_count
 from kube.values.size_limits import MAX_LEAF_COUNT
 from policy.submission import LeafType, NodeName
@@ -28,6 +29,13 @@ class KubeNode:
     usable_count: int = 0
     """Devices that the kubelet allocates, of the resource that the node has most of."""
     leaf_type: LeafType | None = None
+    quarantine: str | None = None
+    """What the quarantine annotation says; a node that has one is not healthy, unless exempt."""
+
+    @property
+    def is_quarantined(self) -> bool:
+        """Whether the annotation keeps gangs away from it."""
+        return self.quarantine not in (None, marks.NEVER_QUARANTINE)
 
     @property
     def leaf_count(self) -> int:
@@ -42,9 +50,11 @@ def read_node(node: Mapping[str, Any]) -> KubeNode:
     # A bad device is not allocatable. After a restart of the kubelet, capacity may be too low.
     existing = _counts(status.get("capacity"))
     leaf_counts = {name: max(existing[name], usable[name]) for name in DEFAULT_LEAF_RESOURCES}
+    told = marks_of(node, "annotations").get(marks.QUARANTINE_ANNOTATION)
     return KubeNode(
         name=NodeName(node["metadata"]["name"]),
-        is_healthy=_is_healthy(node),
+        is_healthy=_is_healthy(node) and told in (None, marks.NEVER_QUARANTINE),
+        quarantine=None if told is None else str(told),
         labels=labels,
         leaf_counts={name: count for name, count in leaf_counts.items() if count},
         usable_count=usable[max(DEFAULT_LEAF_RESOURCES, key=leaf_counts.__getitem__)],

@@ -17,10 +17,9 @@ from kube.read.gangs import PodMarks
 from kube.read.leaf_demand import MATCHED_LABELS, LeafDemand, read_demand
 from kube.read.managed_pod import DeviceUse, ManagedPod, PodPhase
 from kube.read.node_choice import POD_FIELDS
-from kube.read.protection import is_mirror, is_protected
 from kube.read.workloads import Workload, controller_of
 from kube.values.fields import Fields, Problems
-from kube.values.objects import items, mapping
+from kube.values.objects import items, mapping, marks_of
 from kube.values.texts import (
     FREE_TEXT,
     LABEL_VALUE,
@@ -44,6 +43,8 @@ from policy.submission import (
 _NO_RULES: Final[Mapping[str, Any]] = MappingProxyType({})
 _REFUSED: Final = ("PodScheduled", "False", "Unschedulable")
 _NO_LABELS: Final[Mapping[str, str]] = MappingProxyType({})
+_SYSTEM_NAMESPACES: Final = ("kube-system", "kube-public", "kube-node-lease", "cellgate-system")
+_SYSTEM_CLASSES: Final = "system-"
 _MAX_INT32: Final = 2**31 - 1
 _PHASES: Final = {"": PodPhase.PENDING} | {phase.value: phase for phase in PodPhase}
 
@@ -197,6 +198,32 @@ def _read_admission(spec: Fields, *, labels: Fields, annotations: Fields) -> dic
         "is_uncharged": marks.UNCHARGED_ANNOTATION in annotations.values,
         "is_charged_alone": marks.ALONE_ANNOTATION in annotations.values,
     }
+
+
+def is_mirror(pod: Mapping[str, Any]) -> bool:
+    """Whether a pod only shows a static pod, which its kubelet runs."""
+    return marks.MIRROR_ANNOTATION in marks_of(mapping(pod), "annotations")
+
+
+def is_protected(pod: Mapping[str, Any]) -> bool:
+    """Whether a pod is never ended to make room, because it belongs to the cluster itself.
+
+    These are mirror pods of static pods, pods of DaemonSets, pods in the namespaces of Kubernetes
+    and Cellgate, and pods of the classes whose names begin with `system-`.
+    """
+    metadata, spec = (mapping(mapping(pod).get(part)) for part in ("metadata", "spec"))
+    class_name = spec.get("priorityClassName")
+    return (
+        is_mirror(pod)
+        or metadata.get("namespace") in _SYSTEM_NAMESPACES
+        or (isinstance(class_name, str) and class_name.startswith(_SYSTEM_CLASSES))
+        or _is_of_daemon_set(metadata)
+    )
+
+
+def _is_of_daemon_set(metadata: Mapping[str, Any]) -> bool:
+    owners = items(metadata.get("ownerReferences"))
+    return any(owner.get("kind") == "DaemonSet" and owner.get("controller") for owner in owners)
 
 
 def _read_standing(parts: _Parts) -> Mapping[str, Any]:

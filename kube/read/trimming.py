@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from kube import marks
 from kube.read.node_choice import POD_FIELDS, trim_volumes
+from kube.read.start_failures import STATUS_FIELDS, ended_containers
 
 _METADATA: Final = (
     "name", "namespace", "uid", "generateName", "resourceVersion", "creationTimestamp",
@@ -29,7 +30,7 @@ _OTHER_ANNOTATIONS: Final = frozenset((*marks.GANG_MARKS, marks.MIRROR_ANNOTATIO
 def trim_node(node: Mapping[str, Any]) -> dict[str, Any]:
     """Keep what `read.nodes` and `read.node_choice` read: a real node lists hundreds of images."""
     return {
-        "metadata": _some(node["metadata"], _METADATA),
+        "metadata": _some(node["metadata"], _METADATA) | _annotations(node["metadata"]),
         "spec": _some(node.get("spec"), ("unschedulable", "taints")),
         "status": _some(node.get("status"), ("capacity", "allocatable", "conditions")),
     }
@@ -43,8 +44,17 @@ def trim_pod(pod: Mapping[str, Any]) -> dict[str, Any]:
     return {
         "metadata": _some(metadata, _METADATA) | _annotations(metadata),
         "spec": _some(spec, _POD_SPEC) | rules | _containers(spec),
-        "status": _some(pod.get("status"), ("phase",) if is_bound else ("phase", *_UNBOUND_STATUS)),
+        "status": _status(pod.get("status"), is_bound=bool(is_bound)),
     }
+
+
+def _status(status: object, *, is_bound: bool) -> dict[str, Any]:
+    """Keep the phase; of a pod on a node also how it failed, of others what the planner reads."""
+    if not is_bound:
+        return _some(status, ("phase", *_UNBOUND_STATUS))
+    ended = ended_containers(status)
+    kept = _some(status, ("phase", *STATUS_FIELDS))
+    return kept | ({"containerStatuses": ended} if ended else {})
 
 
 def _some(fields: object, keys: Iterable[str]) -> dict[str, Any]:

@@ -7,14 +7,16 @@ from typing import ClassVar, Final, Literal, Protocol
 from pydantic import Field
 
 from policy.capacity import Capacity
-from policy.documents.models import Document
+from policy.documents.models import Document, Strict
 from policy.errors import Problem
+from policy.quarantine import QuarantineRule
 from policy.submission import NodeName, VcName
 from policy.topology import Topology
 
 MAX_CELLS: Final = 400_000
 """Physical cells of a cluster, leaf cells included: 10,000 nodes of 8 have 80,000 to 160,000."""
 MAX_LEVELS: Final = 32
+_DAY_SECONDS: Final = 86_400
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,6 +61,35 @@ class Builder(Protocol):
         """Build the topology of the nodes that are known; unchanged cells are the same objects."""
 
 
+class QuarantineEntry(Strict):
+    """When a node is quarantined, and for how long."""
+
+    workloads: int = Field(
+        default=3, ge=2, le=100, description="How many different workloads must fail on the node."
+    )
+    within_seconds: int = Field(
+        default=1800, ge=1, le=_DAY_SECONDS, description="The time in which they must fail."
+    )
+    fail_within_seconds: int = Field(
+        default=60,
+        ge=0,
+        le=3600,
+        description="A container fails at start if it ends with an error so soon.",
+    )
+    for_seconds: int = Field(
+        default=21_600, ge=60, le=30 * _DAY_SECONDS, description="How long the quarantine lasts."
+    )
+
+    def build(self) -> QuarantineRule:
+        """Return the rule."""
+        return QuarantineRule(
+            workloads=self.workloads,
+            within_seconds=self.within_seconds,
+            fail_within_seconds=self.fail_within_seconds,
+            for_seconds=self.for_seconds,
+        )
+
+
 class ClusterDocument(Document):
     """The cells of the cluster and the virtual clusters that they are promised to.
 
@@ -69,6 +100,11 @@ class ClusterDocument(Document):
     """Whether `build` must be called again when nodes change."""
 
     kind: Literal["Cluster"] = Field(description="Always `Cluster`.")
+    quarantine: QuarantineEntry | None = Field(
+        default=None,
+        description="Leaves nodes out of placement on which members of several workloads fail at "
+        "start; without it no node is quarantined automatically.",
+    )
     foreign: Literal["keep", "reclaim"] = Field(
         default="keep",
         description="What happens to pods that Cellgate did not place, where they use leaf cells "

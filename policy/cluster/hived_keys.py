@@ -46,7 +46,7 @@ class _Kind:
 
 
 _TOP: Final = _Kind(
-    "the top", ("physicalCluster", "virtualClusters", "foreign"), (*_HEAD, *SETTINGS)
+    "the top", ("physicalCluster", "virtualClusters", "quarantine", "foreign"), (*_HEAD, *SETTINGS)
 )
 _CLUSTER: Final = _Kind("physicalCluster", ("cellTypes", "physicalCells", "skuTypes"), SKU_KEYS)
 _TYPE: Final = _Kind("a cell type", ("childCellType", "childCellNumber", "isNodeLevel"))

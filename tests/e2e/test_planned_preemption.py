@@ -1,10 +1,16 @@
-"""Victims of the planner on a real control plane: who ends, what they are told, who comes after."""
+"""Victims of the planner on a real control plane: who ends, what they are told, who comes after.
+
+Also what else takes promised cells away: pods that Cellgate did not place, and bad nodes.
+"""
 
 from collections.abc import AsyncIterator
+from datetime import UTC, datetime
 
+import orjson
 import pytest
 import pytest_asyncio
 
+from kube import marks
 from tests.controlplane.api import JsonObject
 from tests.controlplane.binaries import Binaries
 from tests.controlplane.cluster import ControlPlane, ControlPlaneOptions
@@ -229,3 +235,40 @@ async def test_foreign_pods_on_promised_cells_are_named_and_by_policy_ended(
     assert len(ended) == 2
     assert all("the Cluster document says `foreign: reclaim`" in message for message in ended)
     await promise_nodes(plane, NODES)
+
+
+async def _fail_at_start(plane: ControlPlane, path: str, name: str, *, node: str) -> None:
+    """A gang of one runs on a node and fails there at once."""
+    selector = {"kubernetes.io/hostname": node}
+    await create(plane, path, [a_gang_pod(name, 0, size=1, gpus=8, nodeSelector=selector)])
+    await running(plane, path, name, size=1)
+    now = datetime.now(UTC).isoformat(timespec="seconds")
+    ended = {"exitCode": 1, "reason": "Error", "startedAt": now, "finishedAt": now}
+    container = {"name": "main", "image": "", "imageID": "", "ready": False, "restartCount": 0}
+    statuses = [{**container, "state": {"terminated": ended}}]
+    status = {"phase": "Failed", "containerStatuses": statuses}
+    await plane.api.patch(f"{path}/{name}-0/status", {"status": status})
+
+
+async def test_a_node_on_which_several_workloads_fail_is_left_out_until_an_admin_clears_it(
+    plane: ControlPlane, pods: str
+) -> None:
+    await promise_nodes(plane, NODES, more="quarantine: {workloads: 2}")
+    bad = (await plane.api.get("/api/v1/nodes"))["items"][0]["metadata"]["name"]
+    for name in ("one", "two"):
+        await _fail_at_start(plane, pods, name, node=bad)
+    path = f"/api/v1/nodes/{bad}"
+    key = marks.QUARANTINE_ANNOTATION
+    node = await plane.api.wait_until(
+        path, lambda node: key in node["metadata"].get("annotations", {})
+    )
+    gangs = [f"{pods.split('/')[4]}/{name}" for name in ("one", "two")]
+    assert orjson.loads(node["metadata"]["annotations"][key])["workloads"] == gangs
+    await create(plane, pods, gang_pods("all", size=NODES, gpus=8))
+    assert "8 of the leaf cells that it could use are bad" in await told(plane, pods, "all")
+    await create(plane, pods, gang_pods("rest", size=2, gpus=8))
+    used = [pod["spec"]["nodeName"] for pod in await running(plane, pods, "rest", size=2)]
+    assert bad not in used
+    await end(plane, pods, "rest", size=2)
+    await plane.api.patch(path, {"metadata": {"annotations": {key: None}}})
+    await running(plane, pods, "all", size=NODES)

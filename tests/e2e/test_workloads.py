@@ -1,6 +1,7 @@
 """Gangs of real workloads: Jobs and CronJobs, their retries and their runs."""
 
 import asyncio
+import json
 from typing import Any
 
 import pytest
@@ -152,6 +153,63 @@ async def test_the_last_retry_of_a_native_gang_starts(
     await finish(plane, pods, first, "Succeeded")
     await finish(plane, pods, second, "Failed")
     await running(plane, pods, "native", size=1)
+
+
+async def test_a_gang_of_a_deployment_is_updated_member_by_member(
+    plane: ControlPlane, cellgate: Installation, pods: str
+) -> None:
+    """Pods of the new ReplicaSet join the Deployment's gang as those of the old one end."""
+    namespace = pods.split("/")[4]
+    path = f"/apis/apps/v1/namespaces/{namespace}/deployments"
+
+    def deployment(version: str) -> ObjectBuilder:
+        pod = a_new_pod("unused").with_gpus(8).of_class("test").ending_at_once()
+        pod = pod.in_gang("serve", size=2).labelled("version", version)
+        strategy = {"rollingUpdate": {"maxSurge": 0, "maxUnavailable": 1}}
+        selector = {"matchLabels": {marks.GANG_LABEL: "serve"}}
+        fields = {"replicas": 2, "selector": selector, "strategy": strategy}
+        template = a_template(pod)
+        return a_workload("Deployment", "serve", template=template, namespace=None, **fields)
+
+    async def all_run(version: str) -> list[JsonObject]:
+        found: list[JsonObject] = []
+
+        async def look() -> bool:
+            nonlocal found
+            found = await plane.api.list(pods)
+            running = [pod for pod in found if pod["status"].get("phase") == "Running"]
+            versions = [pod["metadata"]["labels"]["version"] for pod in running]
+            return len(found) == 2 and versions == [version] * 2
+
+        await poll_until(look, deadline_seconds=30, explain=lambda: f"{version} does not run")
+        return found
+
+    await plane.api_as("bob").create(path, deployment("one"))
+    before = await all_run("one")
+    change = {"spec": {"template": deployment("two")["spec"]["template"]}}
+    await plane.api_as("bob").patch(f"{path}/serve", change)
+    after = await all_run("two")
+    workloads = {
+        pod["metadata"]["annotations"][marks.WORKLOAD_ANNOTATION] for pod in [*before, *after]
+    }
+    assert len(workloads) == 1
+    await plane.api.delete(f"{path}/serve", propagationPolicy="Background")
+
+
+async def test_a_stateful_set_that_can_never_start_its_gang_is_told_at_apply(
+    plane: ControlPlane, cellgate: Installation, pods: str
+) -> None:
+    pod = a_new_pod("unused").with_gpus(8).of_class("test").in_gang("serve", size=2)
+    selector = {"matchLabels": {marks.GANG_LABEL: "serve"}}
+    fields: dict[str, Any] = {"replicas": 2, "selector": selector, "serviceName": "serve"}
+    workload = a_workload("StatefulSet", "serve", template=a_template(pod), **fields)
+    workload["metadata"]["namespace"] = pods.split("/")[4]
+    arguments = ("apply", "--dry-run=server", "-f", "-")
+    told = await plane.kubectl(*arguments, stdin=json.dumps(workload), user="bob", check=False)
+    assert "podManagementPolicy OrderedReady creates each pod when the one before is" in told.stderr
+    workload["spec"]["podManagementPolicy"] = "Parallel"
+    told = await plane.kubectl(*arguments, stdin=json.dumps(workload), user="bob", check=False)
+    assert (told.returncode, "Warning" in told.stderr) == (0, False), told
 
 
 async def test_a_gang_that_runs_since_before_an_upgrade_is_not_divided_by_a_retry(

@@ -10,6 +10,7 @@ only.
     submitter          which user submitted a pod, and which stamps are believed
     pod_groups         the PodGroup of a pod: the size and class of its gang
     possibility        what can never start: a warning, or a refusal by policy
+    rollouts           Deployments and StatefulSets whose gang is never complete, or never updated
     live_members       refuses a pod of a running gang that already has all its members
     template_reviews   Jobs and other workloads: stamp the submitter, preview the decision
     preemption_advice  what the preemption of a Job costs, and what to add to it

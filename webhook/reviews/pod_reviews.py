@@ -78,7 +78,7 @@ class PodReviews:
             request = build_pod_request(review, review.object, pod=pod, group=group, policy=policy)
             # What a trusted controller creates was checked when its workload was.
             is_checked = policy.identity.is_trusted(review.user.username)
-            never = self._possibility.check(request, may_refuse=not is_checked)
+            never = self._possibility.check(request, are_alike=False, may_refuse=not is_checked)
             decision = await self._decide(
                 request.charge, is_dry_run=review.dry_run, is_charged=not pod.is_helper
             )
@@ -101,12 +101,13 @@ class PodReviews:
         review: ReviewRequest,
         obj: Mapping[str, Any],
         *,
+        are_alike: bool,
         advise: Callable[[ClassName], Iterable[str]],
     ) -> ReviewResponse:
         """Return whether a pod would be refused, and the warnings it would get, without any effect.
 
-        `advise` returns further warnings for the class that it would get. Raises RequestError for a
-        pod that is invalid.
+        `are_alike` says that all members of its gang are like it; `advise` returns further
+        warnings for the class that it would get. Raises RequestError for a pod that is invalid.
         """
         pod = self.read_pod(review, obj)
         if pod is None:
@@ -114,7 +115,7 @@ class PodReviews:
         self._check_node(review, pod)
         policy = self._view.policies.policy
         request = build_pod_request(review, obj, pod=pod, group=None, policy=policy)
-        never = self._possibility.check(request, may_refuse=True)
+        never = self._possibility.check(request, are_alike=are_alike, may_refuse=True)
         decision = self._admitter.preview(request.charge)
         advice = advise(decision.gang_class)
         return respond_with(decision, warnings=(*request.shaped.warnings, *never, *advice))

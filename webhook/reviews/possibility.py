@@ -6,6 +6,7 @@ difference, since nearly all gangs are possible in any class.
 """
 
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from typing import Any, Final
 
 from kube.read.gangs import DeclaredGang, GangForm
@@ -23,6 +24,7 @@ from policy.feasibility import (
     find_over_limit,
     find_surplus,
 )
+from policy.identity.identity import BUILT_IN_TEMPLATES
 from policy.rules.decision import WARNING_CHARS, Outcome
 from policy.submission import ClassName
 from policy.wording import plain
@@ -31,11 +33,13 @@ from webhook.admission.gang_decision import PREFIX, GangDecision
 from webhook.node_facts import NodeFacts
 from webhook.reviews.pod_request import PodRequest
 
-_JOB_SPECS: Final[Mapping[str, tuple[str, ...]]] = {
-    "Job": ("spec",),
-    "CronJob": ("spec", "jobTemplate", "spec"),
+_JOB_SPECS: Final[Mapping[tuple[str, str], tuple[str, ...]]] = {
+    ("batch/v1", "Job"): ("spec",),
+    ("batch/v1", "CronJob"): ("spec", "jobTemplate", "spec"),
 }
 """Where the spec of a Job is, by the kind of the object."""
+_KINDS: Final = frozenset((one.api_version, one.kind) for one in BUILT_IN_TEMPLATES)
+"""Kinds that make all their pods from one template."""
 
 
 class Possibility:
@@ -47,30 +51,32 @@ class Possibility:
         self._facts = facts
         self._preview = preview
 
-    def check(self, request: PodRequest, *, may_refuse: bool) -> list[str]:
+    def check(self, request: PodRequest, *, are_alike: bool, may_refuse: bool) -> list[str]:
         """Return warnings about a gang that can never start.
 
-        Raises RequestError instead if the Rules document says so and `may_refuse`.
+        `are_alike` says that all members of the gang are like this pod; otherwise others may have
+        fewer leaf cells, or none. Raises RequestError instead if the Rules document says so and
+        `may_refuse`.
         """
-        if not (self._find(request, None) or self._find(request, OPPORTUNISTIC)):
+        wanted = _wanted(request.pod, are_alike=are_alike)
+        # What is possible in a high, guaranteed class is possible in any class.
+        if not self._find(request, replace(wanted, is_guaranteed=True), is_high=True):
             return []
         decision = self._preview(request.charge)
         if decision.outcome is Outcome.REFUSED or not decision.is_new:
             return []
         priority = _cell_priority(request, decision.final_class)
-        found = self._find(request, priority)
+        found = self._find(
+            request,
+            replace(wanted, is_guaranteed=priority > OPPORTUNISTIC),
+            is_high=request.charge.policy.classes.is_high(decision.final_class),
+        )
         return tell_never(found, refuses=may_refuse and request.charge.policy.refuses_impossible)
 
-    def _find(self, request: PodRequest, priority: int | None) -> list[str]:
-        """Find the reasons in a class of this cell priority; None stands for a high class."""
-        charge = request.charge
-        wanted = _wanted(request.pod, is_guaranteed=priority is None or priority > OPPORTUNISTIC)
-        capacity = self._facts.capacity
+    def _find(self, request: PodRequest, wanted: Wanted, *, is_high: bool) -> list[str]:
+        charge, capacity = request.charge, self._facts.capacity
         found = list(find_never(wanted, capacity)) if capacity is not None else []
         if charge.group is not None:
-            is_high = priority is None or charge.policy.classes.is_high(
-                charge.submission.requested_class
-            )
             limits = charge.quotas
             found += find_over_limit(charge.group, limits, wanted=wanted, is_high=is_high)
         return found
@@ -80,17 +86,24 @@ def tell_never(found: list[str], *, refuses: bool) -> list[str]:
     """Make reasons warnings, or one refusal."""
     if found and refuses:
         raise RequestError.at("", f"{NEVER}{'; '.join(found)}")
-    return [_warning(f"{NEVER}{one}") for one in found]
+    return [warn(f"{NEVER}{one}") for one in found]
+
+
+def makes_all_members(obj: Mapping[str, Any]) -> bool:
+    """Tell whether an object makes all members of its gang from one template.
+
+    Another workload that owns it may make other members.
+    """
+    return _kind(obj) in _KINDS and not mapping(obj.get("metadata")).get("ownerReferences")
 
 
 def check_job(obj: Mapping[str, Any], gang: DeclaredGang | None, *, refuses: bool) -> Iterator[str]:
     """Yield warnings about a Job whose pods and gang do not match, or whose deadline runs early.
 
-    `gang` is the gang of its pods. Raises RequestError if it is never complete and `refuses`. A Job
-    that another workload owns may hold only some members of the gang.
+    `gang` is the gang of its pods. Raises RequestError if it is never complete and `refuses`.
     """
-    path = _JOB_SPECS.get(str(obj.get("kind")))
-    if path is None or mapping(obj.get("metadata")).get("ownerReferences"):
+    path = _JOB_SPECS.get(_kind(obj))
+    if path is None or not makes_all_members(obj):
         return
     spec: Mapping[str, Any] = obj
     for key in path:
@@ -103,14 +116,16 @@ def check_job(obj: Mapping[str, Any], gang: DeclaredGang | None, *, refuses: boo
             completions=_number(spec.get("completions"), None),
         )
         yield from tell_never(list(find_incomplete(shape)), refuses=refuses)
-        yield from map(_warning, find_surplus(shape))
+        yield from map(warn, find_surplus(shape))
     deadline = _number(spec.get("activeDeadlineSeconds"), None)
     if deadline is not None:
-        yield _warning(describe_deadline(deadline, path=".".join(path)))
+        yield warn(describe_deadline(deadline, path=".".join(path)))
 
 
-def _wanted(pod: ManagedPod, *, is_guaranteed: bool) -> Wanted:
-    needed = pod.gang_leaf_count or pod.leaf_count
+def _wanted(pod: ManagedPod, *, are_alike: bool) -> Wanted:
+    """Return what a gang needs at least to start; HiveD's annotation lists all members."""
+    is_total = pod.hived is not None or (are_alike and pod.gang.form is GangForm.CELLGATE)
+    needed = (pod.gang_leaf_count if is_total else None) or pod.leaf_count
     if pod.gang.min_size is not None:
         needed = min(needed, pod.gang.min_size * pod.leaf_count)
     return Wanted(
@@ -118,7 +133,7 @@ def _wanted(pod: ManagedPod, *, is_guaranteed: bool) -> Wanted:
         leaf_type=None if pod.hived and pod.hived.pinned_cell else pod.leaf_type,
         leaf_count=needed,
         largest_member=pod.leaf_count,
-        is_guaranteed=is_guaranteed,
+        is_guaranteed=True,
     )
 
 
@@ -131,8 +146,13 @@ def _cell_priority(request: PodRequest, final_class: ClassName) -> int:
     return OPPORTUNISTIC if priority is None else priority
 
 
-def _warning(line: str) -> str:
+def warn(line: str) -> str:
+    """Make a line that kubectl shows as `Warning:`."""
     return plain(f"{PREFIX}{line}", limit=WARNING_CHARS)
+
+
+def _kind(obj: Mapping[str, Any]) -> tuple[str, str]:
+    return str(obj.get("apiVersion")), str(obj.get("kind"))
 
 
 def _number(value: object, default: int | None) -> int | None:

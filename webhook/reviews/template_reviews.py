@@ -33,8 +33,9 @@ from webhook.reviews.pod_templates import (
     find_templates,
     stamp_of,
 )
-from webhook.reviews.possibility import check_job
+from webhook.reviews.possibility import check_job, makes_all_members
 from webhook.reviews.preemption_advice import PreemptionAdvice
+from webhook.reviews.rollouts import check_rollout
 from webhook.reviews.submitter import STAMP_PATH, check_stamp
 from webhook.wire import (
     ALLOWED,
@@ -99,7 +100,7 @@ class TemplateReviews:
             if stamp is not None:
                 patch += change.template.stamp_patch(stamp)
                 warnings += self._preview(review, change, stamp)
-                warnings += self._check_job(review, change)
+                warnings += self._check_workload(review, change)
         return ReviewResponse(is_allowed=True, patch=patch, warnings=list(dict.fromkeys(warnings)))
 
     def _changes(self, review: ReviewRequest, obj: Mapping[str, Any]) -> Iterator[_Change]:
@@ -135,7 +136,8 @@ class TemplateReviews:
         pod = change.template.to_pod(review, stamp.annotations)
         try:
             advise = partial(self._advice.of, review.object or {})
-            preview = self._pods.preview(review, pod, advise=advise)
+            are_alike = makes_all_members(review.object or {})
+            preview = self._pods.preview(review, pod, are_alike=are_alike, advise=advise)
         except RequestError as exc:
             raise _within(change.template, exc) from exc
         yield from preview.warnings
@@ -146,14 +148,16 @@ class TemplateReviews:
         line = f"{PREFIX}with current usage, its pods would be refused: {preview.message}"
         yield plain(line, limit=WARNING_CHARS)
 
-    def _check_job(self, review: ReviewRequest, change: _Change) -> Iterator[str]:
-        """Yield warnings about a Job that does not match the gang of its pods."""
+    def _check_workload(self, review: ReviewRequest, change: _Change) -> Iterator[str]:
+        """Yield warnings about a workload that does not match the gang of its pods."""
         obj, before = review.object or {}, review.old_object or {}
         if obj.get("spec") == before.get("spec"):
             return
         pod = self._pods.read_pod(review, change.template.to_pod(review, {}))
         refuses = self._policies.policy.refuses_impossible
-        yield from check_job(obj, pod.gang if pod else None, refuses=refuses)
+        gang = pod.gang if pod else None
+        yield from check_job(obj, gang, refuses=refuses)
+        yield from check_rollout(obj, gang, refuses=refuses)
 
 
 def _choose_stamp(change: _Change, sender: UserInfo) -> Stamp | None:

@@ -18,7 +18,12 @@ _EXAMPLE: Final = re.compile(
 _KUBEFLOW: Final = TemplateKind(
     "kubeflow.org/v1", "PyTorchJob", ("spec", "pytorchReplicaSpecs", "*", "template")
 )
-IDENTITY: Final = Identity(templates=(_KUBEFLOW,))
+_JOB_SET: Final = TemplateKind(
+    "jobset.x-k8s.io/v1alpha2",
+    "JobSet",
+    ("spec", "replicatedJobs", "*", "template", "spec", "template"),
+)
+IDENTITY: Final = Identity(templates=(_KUBEFLOW, _JOB_SET))
 """Which kinds have pod templates, and where."""
 
 

@@ -23,6 +23,9 @@ apiVersion: cellgate.io/v1
 kind: Identity
 templates:
 - {apiVersion: kubeflow.org/v1, kind: PyTorchJob, path: "spec.pytorchReplicaSpecs.*.template"}
+- apiVersion: jobset.x-k8s.io/v1alpha2
+  kind: JobSet
+  path: "spec.replicatedJobs.*.template.spec.template"
 """,
     "quotas": """
 apiVersion: cellgate.io/v1

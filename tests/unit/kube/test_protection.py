@@ -2,7 +2,7 @@
 
 import pytest
 
-from kube.read.protection import is_protected
+from kube.read.pods import is_protected
 from kube.read.trimming import trim_pod
 from tests.support.kube.pods import PodBuilder, a_pod
 

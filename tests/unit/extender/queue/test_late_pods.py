@@ -85,3 +85,15 @@ def test_cells_of_late_members_are_free_once_the_gang_has_ended() -> None:
         world.now += LEASE_SECONDS
         run(world)
     assert world.engine.gang(BERT) is None
+
+
+def test_a_gang_without_late_members_does_not_wait_behind_one_with_them() -> None:
+    world = world_of_two_vcs()
+    submit(world, a_gang("other").of(4))
+    run(world)
+    _create(world, 0)
+    run(world)
+    submit(world, a_gang("small").of(4))
+    run(world)
+    assert nodes_of_gang(world, "bert") == [None]
+    assert is_whole(world, "small")

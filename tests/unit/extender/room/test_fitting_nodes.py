@@ -239,7 +239,9 @@ def test_a_need_that_was_not_asked_for_long_is_forgotten_and_found_again() -> No
     world = World()
     for cpu in range(1, 200):
         world.fitting(a_need(cpu))
+    world.nodes.take_grown()
     world.run("web", a_pod(8000), NODES[0])
+    assert a_need(1) in world.nodes.take_grown(), "a gang with this need may wait"
     assert world.fitting(a_need(1)) == ["n1", "n2"]
 
 

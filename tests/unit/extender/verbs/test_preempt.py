@@ -194,3 +194,24 @@ def test_a_lease_that_is_being_used_does_not_end() -> None:
     ]
     assert shell.cluster.has_place(PodUid("uid-of-used"))
     assert expire_unused(shell.cluster, being_bound=(), now=122.0) == [GangKey("lab", "used")]
+
+
+def test_a_pod_without_leaf_cells_preempts_as_kube_scheduler_decides(verbs: Verbs) -> None:
+    victims = {"n0": {"Pods": [{"UID": "v"}], "NumPDBViolations": 1}, "n1": None}
+    body = {"Pod": a_pod("web"), "NodeNameToMetaVictims": victims}
+    answer = verbs.preemption.preempt(PreemptArguments.model_validate(body))
+    assert answer == {"NodeNameToMetaVictims": {"n0": victims["n0"]}}
+    full = {"n0": {"Pods": [{"metadata": {"uid": "v"}}], "NumPDBViolations": 1}}
+    body = {"Pod": a_pod("web"), "NodeNameToVictims": full}
+    assert verbs.preemption.preempt(PreemptArguments.model_validate(body)) == answer
+
+
+def test_the_launcher_of_a_victim_is_ended_with_it(verbs: Verbs) -> None:
+    for index in range(4):
+        key = f"low-{index}"
+        launcher = a_pod(f"launcher-{index}").in_gang(key, size=2).bound_to("cpu-00")
+        verbs.shell.pods.upsert(launcher)
+    verbs.being_bound.update(PodUid(f"uid-of-low-{index}") for index in range(4))
+    verbs.preempt(a_hived_pod("high", priority=5))
+    worker, launcher_name = sorted(verbs.ending, reverse=True)
+    assert launcher_name == worker.replace("low", "launcher")

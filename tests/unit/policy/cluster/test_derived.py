@@ -235,8 +235,8 @@ def test_everything_wrong_with_the_document_is_told_at_once() -> None:
         "virtualClusters.lab.virtualCells[1].leafType: is required",
         "virtualClusters.lab.virtualCells[1].cellNumber: must be at most 400000, not 400001",
         "virtualClusters.other.pinnedCells: unknown key; known keys are virtualCells",
-        "physicalCluster: unknown key; known keys are apiVersion, kind, foreign, nodeTopology, "
-        "virtualClusters, expectedNodes",
+        "physicalCluster: unknown key; known keys are apiVersion, kind, quarantine, foreign, "
+        "nodeTopology, virtualClusters, expectedNodes",
         "nodeTopology[0].levels[2]: duplicate of nodeTopology[0].levels[1]",
         f"nodeTopology[0].levels: the last level must be {NODE}, the node",
         f'virtualClusters.lab.virtualCells[0].level: "y" is not one of the levels "{NODE}", "x"',

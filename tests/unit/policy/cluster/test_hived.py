@@ -256,7 +256,7 @@ def test_what_is_probably_not_meant_is_a_warning() -> None:
     )
     assert warnings_of(f"quotaExcludeVCs: [a]\n{text}") == [
         "quotaExcludeVCs: unknown key, it has no effect; known keys are physicalCluster, "
-        "virtualClusters, foreign",
+        "virtualClusters, quarantine, foreign",
         "physicalCluster.physicalCells[0].cellChildren[1].colour: unknown key, it has no effect; "
         "known keys are cellType, cellAddress, pinnedCellId, cellChildren",
         "physicalCluster.physicalCells[0].cellChildren[0]: a node level cell without cellAddress "

@@ -46,9 +46,14 @@ def a_pod(gpus: int, *, class_name: str = "test", labels: Mapping[str, str] = LA
 
 
 def a_job(
-    gpus: int, *, kind: str = "Job", labels: Mapping[str, str] = LABELS, **spec: Any
+    gpus: int,
+    *,
+    kind: str = "Job",
+    labels: Mapping[str, str] = LABELS,
+    class_name: str = "test",
+    **spec: Any,
 ) -> dict[str, Any]:
-    template = a_template(a_pod(gpus, labels=labels))
+    template = a_template(a_pod(gpus, labels=labels, class_name=class_name))
     return a_workload(kind, "bert", template=template, **spec)
 
 
@@ -65,16 +70,14 @@ async def test_a_gang_larger_than_its_vc_is_told_and_may_be_refused(text: str) -
         "can never start: it needs 24 leaf cells, but VC lab was promised at most 16 that one gang "
         "can use; make it smaller, or use an opportunistic class"
     )
-    assert said(await webhook.pods.mutate(a_review(a_pod(8, labels=gang)))) == [sentence]
     job = a_job(8, labels=gang, parallelism=3, completions=3)
     assert said(await webhook.templates.mutate(a_review(job))) == [sentence]
-    borrowing = a_pod(8, labels=gang, class_name="oppo")
-    assert said(await (await a_webhook(text)).pods.mutate(a_review(borrowing))) == []
+    borrowing = a_job(8, labels=gang, class_name="oppo", parallelism=3)
+    told = said(await webhook.templates.mutate(a_review(borrowing)))
+    assert not any("can never start" in line for line in told)
 
     strict = await a_webhook(text, rules=REFUSE)
-    assert (await strict.pods.mutate(a_review(a_pod(8, labels=gang)))).message == sentence
-    assert await strict.world.ledger.charges() == ()
-    for one in (job, a_job(8, labels=gang, kind="CronJob")):
+    for one in (job, a_job(8, labels=gang, kind="CronJob", parallelism=3)):
         refused = await strict.templates.mutate(a_review(one))
         assert refused.message.endswith(f"template: {sentence}")
 
@@ -85,9 +88,26 @@ async def test_a_gang_that_may_start_is_not_mentioned() -> None:
     assert said(await webhook.pods.mutate(a_review(a_pod(8, labels=gang)))) == []
 
 
+async def test_other_members_may_have_fewer_leaf_cells_unless_one_template_makes_all() -> None:
+    webhook = await a_webhook(derived_text(lab=1), rules=REFUSE)
+    gang = LABELS | {"cellgate.io/gang": "bert", "cellgate.io/gang-size": "2"}
+    assert said(await webhook.pods.mutate(a_review(a_pod(8, labels=gang)))) == []
+    owned = a_job(8, labels=gang, parallelism=1)
+    owned["metadata"]["ownerReferences"] = [{"kind": "MPIJob", "controller": True}]
+    assert said(await webhook.templates.mutate(a_review(owned))) == []
+    of_volcano = {**a_job(8, labels=gang), "apiVersion": "batch.volcano.sh/v1alpha1"}
+    assert said(await webhook.templates.mutate(a_review(of_volcano))) == []
+
+
+async def test_a_refused_pod_is_not_charged() -> None:
+    strict = await a_webhook(derived_text(lab=1), rules=REFUSE)
+    assert "can never start" in (await strict.pods.mutate(a_review(a_pod(16)))).message
+    assert await strict.world.ledger.charges() == ()
+
+
 async def test_what_a_controller_creates_from_a_checked_template_is_not_refused() -> None:
     webhook = await a_webhook(derived_text(lab=1), rules=REFUSE)
-    pod = a_pod(8, labels=LABELS | {"cellgate.io/gang": "b", "cellgate.io/gang-size": "2"})
+    pod = a_pod(16)
     pod["metadata"]["annotations"] = {"cellgate.io/submitter": "alice"}
     assert (await webhook.pods.mutate(a_review(pod, user=JOB_CONTROLLER))).is_allowed
 
@@ -119,7 +139,8 @@ async def test_a_gang_that_its_quota_never_lets_in_is_told() -> None:
     quotas = f"{HEAD}Quotas\ngroups: [{{name: v, limits: {{leafCells: 8}}, over: queue, users: [{{name: alice}}]}}]"  # noqa: E501 - one line of YAML
     webhook = await a_webhook(derived_text(lab=4), quotas=quotas)
     gang = LABELS | {"cellgate.io/gang": "bert", "cellgate.io/gang-size": "2"}
-    waits, never = said(await webhook.pods.mutate(a_review(a_pod(8, labels=gang))))
+    job = a_job(8, labels=gang, parallelism=2)
+    waits, never = said(await webhook.templates.mutate(a_review(job)))
     assert waits.startswith("waits for room in the quotas of group v")
     assert never == (
         "can never start: it needs 16 leaf cells, but the quota of group v is 8; make it smaller"

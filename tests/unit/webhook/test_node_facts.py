@@ -1,0 +1,103 @@
+"""What the webhook knows of nodes: how long it counts, and what a fault changes."""
+
+import asyncio
+from collections.abc import Sequence
+
+import pytest
+
+from kube.follow.policies import PolicySink
+from policy.capacity import Share
+from policy.cluster.document import LiveNode, NodeCount
+from policy.submission import NodeName
+from tests.support.clocks import FrozenSeconds
+from tests.support.kube.config_maps import a_policy_map
+from tests.support.kube.events import KeptEvents
+from tests.support.policy.cluster_texts import derived_text, hived_text
+from tests.support.state.charges import TERM
+from tests.support.twins.seen_nodes import MemorySeenNodes
+from webhook import node_facts
+from webhook.node_facts import NodeFacts
+
+
+class World:
+    """A Cluster document, and nodes of eight leaf cells."""
+
+    def __init__(self, text: str, seen: MemorySeenNodes | None = None) -> None:
+        self.policies = PolicySink(KeptEvents())
+        self.apply(text)
+        self.seen = seen or MemorySeenNodes()
+        self.clock = FrozenSeconds()
+        self.facts = NodeFacts(self.seen, policies=self.policies, monotonic=self.clock)
+
+    def apply(self, text: str) -> None:
+        self.policies.upsert(a_policy_map("cluster", text))
+
+    async def join(self, *names: str) -> None:
+        labels = {"nvidia.com/gpu.product": "A100"}
+        nodes = [
+            LiveNode(name=NodeName(name), labels=labels, leaf_counts={"nvidia.com/gpu": 8})
+            for name in names
+        ]
+        await self.seen.observe(nodes, gone=[], term=TERM)
+
+    def leaf_count(self) -> int | None:
+        """How many leaf cells there are, if that is known."""
+        capacity = self.facts.capacity
+        return None if capacity is None else capacity.chains[0].all_cells.leaf_count
+
+
+async def test_facts_are_those_of_the_last_read_and_count_for_two_minutes() -> None:
+    world = World(derived_text(lab=1))
+    await world.join("n1")
+    assert world.leaf_count() is None
+    await world.facts.refresh()
+    assert world.leaf_count() == 8
+    await world.join("n2")
+    world.seen.fails = True
+    await world.facts.refresh()
+    assert world.leaf_count() == 8
+    world.clock.seconds += 121
+    assert world.leaf_count() is None
+    world.seen.fails = False
+    await world.facts.refresh()
+    assert world.leaf_count() == 16
+
+
+async def test_a_changed_document_is_read_at_once() -> None:
+    world = World(derived_text(lab=1))
+    await world.join("n1", "n2")
+    task = asyncio.create_task(world.facts.run())
+    try:
+        async with asyncio.timeout(5):
+            while world.leaf_count() is None:
+                await asyncio.sleep(0)
+            world.apply(derived_text(lab=2))
+            assert world.leaf_count() is None
+            while world.leaf_count() is None:
+                await asyncio.sleep(0)
+        capacity = world.facts.capacity
+        assert capacity is not None
+        assert capacity.chains[0].of_vc == {"lab": Share(16, 8)}
+    finally:
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+
+
+async def test_a_document_that_lists_its_cells_needs_no_nodes() -> None:
+    world = World(hived_text(lab=1))
+    world.seen.fails = True
+    await world.facts.refresh()
+    assert world.leaf_count() == 32
+
+
+async def test_a_database_that_hangs_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Hanging(MemorySeenNodes):
+        async def count(self, keys: Sequence[str]) -> tuple[NodeCount, ...]:
+            await asyncio.Event().wait()
+            return ()
+
+    monkeypatch.setattr(node_facts, "_READ_SECONDS", 0.01)
+    world = World(derived_text(lab=1), Hanging())
+    await world.facts.refresh()
+    assert world.facts.capacity is None
+    assert await world.facts.count([], within_seconds=0.01) is None
