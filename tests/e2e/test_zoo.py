@@ -9,7 +9,7 @@ from tests.zoo.run import ZooSettings, run_zoo
 
 SEED = 17
 ARRIVAL_SECONDS = 75.0
-NOT_YET = frozenset({"jobset", "mpijob"})
+NOT_YET = frozenset({"jobset"})
 
 
 @pytest.fixture(scope="module")

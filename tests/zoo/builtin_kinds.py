@@ -1,12 +1,15 @@
 """Workloads of Kubernetes' own kinds. Each function is the life of one workload."""
 
 import asyncio
+import time
 from typing import Any, Final
 
 from tests.controlplane.api import JsonObject
 from tests.zoo.lives import BY_JOB_LABEL, CRASH_LABEL, GANG_LABEL, NEED_LABEL, Life
 from tests.zoo.snapshots import Snapshot, is_ready
 
+_SEEN_SECONDS: Final = 1.0
+"""After this time a pod that was created is in the next reading."""
 _IGNORE_DISRUPTIONS: Final = {
     "rules": [{"action": "Ignore", "onPodConditions": [{"type": "DisruptionTarget"}]}]
 }
@@ -280,14 +283,17 @@ async def native_gang(life: Life) -> None:
 async def _run_pods(life: Life, templates: dict[str, JsonObject]) -> None:
     """Keep pods until all have succeeded; those that were lost or failed are created again."""
     done: set[str] = set()
+    created: dict[str, float] = {}
     life.waits_for = f"the end of {len(templates)} pods"
     while len(done) < len(templates):
-        pods = {name: life.snapshot.get("Pod", life.namespace, name) for name in templates}
-        for name, pod in pods.items():
-            if pod is None and name not in done:
+        now = life.snapshot
+        for name in [name for name in templates if name not in done]:
+            pod = now.get("Pod", life.namespace, name)
+            if pod is None and now.at >= created.get(name, 0.0) + _SEEN_SECONDS:
                 body = {"apiVersion": "v1", "kind": "Pod", **templates[name]}
                 body["metadata"] = {**templates[name]["metadata"], "name": name}
                 await life.create("Pod", body)
+                created[name] = time.monotonic()
             elif pod is not None and pod["status"].get("phase") == "Succeeded":
                 done.add(name)
             elif pod is not None and pod["status"].get("phase") == "Failed":

@@ -10,7 +10,7 @@ import asyncpg
 import pytest
 
 from policy.errors import BackendError
-from policy.submission import NodeName
+from policy.submission import ClassName, NodeName
 from state.database.database import Database, open_database
 from state.database.migrator import migrate
 from state.embedded import EmbeddedPostgres
@@ -46,6 +46,8 @@ async def test_a_webhook_charges_and_reads_and_no_more(database: Database) -> No
             await PostgresSeenNodes(pool).observe([], gone=[], term=TERM)
         with pytest.raises(BackendError, match="InsufficientPrivilege"):
             await ledger.release([gang_key("bert")], term=TERM)
+        with pytest.raises(BackendError, match="InsufficientPrivilege"):
+            await ledger.raise_class(a_charge(), ClassName("test"), is_high=True, term=TERM)
         for statement in (
             "UPDATE holdings SET leaf_count = 0",
             "DELETE FROM charges",
@@ -64,6 +66,10 @@ async def test_an_extender_does_all_that_the_leader_does(database: Database) -> 
         await PostgresSeenNodes(pool).observe([], gone=[NodeName("n1")], term=TERM)
         await PostgresSeenNodes(pool).retain([], term=TERM)
         assert await ledger.expire(term=TERM) == ()
+        lowered = a_charge("lowered", rises_to=ClassName("test"))
+        await ledger.charge(lowered)
+        raised = await ledger.raise_class(lowered, ClassName("test"), is_high=True, term=TERM)
+        assert isinstance(raised, Charged)
         await ledger.reconcile([a_charge("other")], term=TERM)
         assert len(await ledger.release([gang_key("bert"), gang_key("other")], term=TERM)) == 2
         with pytest.raises(asyncpg.InsufficientPrivilegeError):
