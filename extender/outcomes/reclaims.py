@@ -293,7 +293,10 @@ class Reclaims:
         A kind whose objects cannot be listed, perhaps for long, delays no other kind.
         """
         kinds = list(SUSPENDABLE)
-        while kinds := [kind for kind in kinds if not await self._find_marked_of(kind)]:
+        while True:
+            kinds = [kind for kind in kinds if not await self._find_marked_of(kind)]
+            if not kinds:
+                return
             await asyncio.sleep(_LIST_AGAIN_SECONDS)
 
     async def _find_marked_of(self, kind: tuple[str, str]) -> bool:
