@@ -4,6 +4,7 @@ import uuid
 from dataclasses import replace
 
 from policy.quotas.limits import Exceeded, Measure
+from policy.submission import GangKey
 from state.ledger.ledger import (
     Charged,
     Held,
@@ -162,3 +163,16 @@ async def test_charges_are_found_by_when_they_were_made_or_resized(
     assert await aged(10, 11) == ["a"]
     await ledger.resize(first, 9)
     assert await aged(0, 5) == ["a", "b"]
+
+
+async def test_runs_with_the_same_name_are_charged_apart(ledger: Ledger) -> None:
+    """Also beside a run that was charged before gangs had owners."""
+    owners = ("", str(uuid.UUID(int=1)), str(uuid.UUID(int=2)))
+    keys = [GangKey("team-a", "bert", owner) for owner in owners]
+    for key in keys:
+        assert isinstance(await ledger.charge(a_charge(key)), Charged)
+    assert [live.charge.gang for live in await ledger.charges()] == keys
+    assert (await ledger.usage(ALICE)).leaf_cells == 12
+    assert await ledger.confirm(keys[:2], term=TERM) == frozenset(keys[:2])
+    assert await ledger.release([keys[1]], term=TERM) == frozenset([keys[1]])
+    assert await ledger.find_charged(keys) == frozenset([keys[0], keys[2]])

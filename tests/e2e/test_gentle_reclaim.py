@@ -24,6 +24,7 @@ from tests.support.installed.gangs import (
     own_pods,
     running,
     told,
+    until_empty,
 )
 from tests.support.installed.installation import Installation
 from tests.support.installed.leaders import leader_of, two_extenders
@@ -33,7 +34,6 @@ from tests.support.kube.pods import a_new_pod
 from tests.support.kube.workloads import a_template, a_workload
 
 NODES = 2
-HOLD = "example.com/hold"
 MARK = "cellgate.io/reclaimed"
 
 
@@ -55,11 +55,10 @@ async def cellgate(plane: ControlPlane) -> AsyncIterator[Installation]:
 
 @pytest_asyncio.fixture(loop_scope="session")
 async def pods(plane: ControlPlane, cellgate: Installation) -> AsyncIterator[str]:
-    """The pods of a namespace of the test's own; no Job and no finalizer is left."""
+    """The pods of a namespace of the test's own; no Job is left."""
     async with own_pods(plane) as path:
         yield path
         await plane.api.delete(_jobs(path), propagationPolicy="Background")
-        await _let_go(plane, path)
 
 
 @pytest.fixture
@@ -71,22 +70,13 @@ def _jobs(pods: str) -> str:
     return f"/apis/batch/v1/namespaces/{pods.split('/')[4]}/jobs"
 
 
-def _job(name: str, *, finalizers: bool = False, **spec: Any) -> ObjectBuilder:
-    """An opportunistic gang that takes all nodes, as a stock Job."""
+def _job(name: str, *, stop_for: str = "", **spec: Any) -> ObjectBuilder:
+    """An opportunistic gang that takes all nodes, as a stock Job; its pods stop after that time."""
     pod = a_new_pod("unused").with_gpus(8).in_gang(name, size=NODES).of_class("oppo")
-    pod = pod.ending_at_once().with_spec(restartPolicy="Never")
-    pod = pod.with_metadata(finalizers=[HOLD]) if finalizers else pod
-    template = a_template(pod)
-    template["metadata"] |= {"finalizers": [HOLD]} if finalizers else {}
+    pod = pod.with_spec(restartPolicy="Never")
+    pod = pod.annotated("test.cellgate.io/stop-for", stop_for) if stop_for else pod
     counts = {"completions": NODES, "parallelism": NODES, "completionMode": "Indexed"}
-    return a_workload("Job", name, template=template, namespace=None, **counts, **spec)
-
-
-async def _let_go(plane: ControlPlane, path: str) -> None:
-    for pod in (await plane.api.get(path))["items"]:
-        if HOLD in pod["metadata"].get("finalizers", ()):
-            patch = {"metadata": {"finalizers": None}}
-            await plane.api.patch(f"{path}/{pod['metadata']['name']}", patch)
+    return a_workload("Job", name, template=a_template(pod), namespace=None, **counts, **spec)
 
 
 async def _job_runs(plane: ControlPlane, pods: str, name: str) -> list[str]:
@@ -144,6 +134,11 @@ async def test_a_stock_job_is_reclaimed_eight_times_and_never_fails(
     assert f"gang {namespace}/low is preempted by gang {namespace}/high7" in "\n".join(heard)
     decisions = await cellgate.decisions(f"{namespace}/low")
     assert any(one["outcome"] == "suspended" for one in decisions)
+    await plane.api.delete(f"{_jobs(pods)}/low", propagationPolicy="Background")
+    await until_empty(plane, pods)
+    shown = await cellgate.inspect(f"/v1/explain/{namespace}/low")
+    assert (shown["state"], shown["ended"]["way"]) == ("gone", "suspended")
+    assert f"is preempted by gang {namespace}/high7" in shown["ended"]["why"]
 
 
 def _seconds(text: str) -> float:
@@ -153,19 +148,20 @@ def _seconds(text: str) -> float:
 async def test_a_later_leader_resumes_what_one_before_it_suspended(
     plane: ControlPlane, cellgate: Installation, pods: str
 ) -> None:
-    await plane.api_as("bob").create(_jobs(pods), _job("low", finalizers=True))
+    await plane.api_as("bob").create(_jobs(pods), _job("low", stop_for="7s"))
     await _job_runs(plane, pods, "low")
     await create(plane, pods, gang_pods("high", size=NODES, gpus=8))
     await _until_job(plane, pods, "low", lambda job: job["spec"]["suspend"] is True)
     leader = await leader_of(cellgate)
     cellgate.extenders[leader].kill()
+    job = await plane.api.get(f"{_jobs(pods)}/low")
+    assert job["spec"]["suspend"] is True, "its pods are still there"
     await leader_of(cellgate, other_than=leader)
-    await cellgate.start_extender(leader)
-    await _let_go(plane, pods)
     job = await _until_job(plane, pods, "low", lambda job: job["spec"]["suspend"] is False)
     assert job["metadata"]["labels"][MARK] == "resumed"
     await running(plane, pods, "high", size=NODES)
     assert (await plane.api.get(f"{_jobs(pods)}/low"))["status"].get("failed", 0) == 0
+    await cellgate.start_extender(leader)
 
 
 async def test_a_job_that_another_program_suspends_is_evicted(

@@ -107,8 +107,13 @@ async def incremental_job(life: Life) -> None:
 
 
 async def suspended_job(life: Life) -> None:
-    """Created suspended, resumed, and sometimes suspended again by its user."""
-    await life.create("Job", _gang_job(life, suspend=True))
+    """Created suspended, resumed, and sometimes suspended again by its user.
+
+    Its user owns the field, so Cellgate ends its pods instead: those disruptions must not count.
+    """
+    life.ignores_disruptions = True
+    job = _gang_job(life, suspend=True, podFailurePolicy=_IGNORE_DISRUPTIONS)
+    await life.create("Job", job)
     for _ in range(life.dice.randint(1, 2)):
         await asyncio.sleep(life.dice.uniform(1, 3))
         await life.patch("Job", life.name, {"spec": {"suspend": False}})
