@@ -177,6 +177,7 @@ class PodSink:
         elif pod.is_helper:
             self._invalid.pop(pod.uid, None)
             self._ended.pop(pod.uid, None)
+            self.finished.observe(pod)
             self.helpers.put(pod)
         else:
             self._take(self._mixed.joined(pod, before=self._pods.get(pod.uid)))
