@@ -38,7 +38,8 @@ class FinishedMembers:
     """The members that have succeeded, by gang and workload."""
 
     def __init__(self) -> None:
-        self._by_uid: dict[PodUid, tuple[_Key, _Rank]] = {}
+        self._by_uid: dict[PodUid, tuple[_Key, _Rank, str]] = {}
+        """The gang, the rank and the UID of the controller of each pod that exists."""
         self._done: dict[_Key, _Done] = {}
         self._deleted: BoundedMap[_Key, None] = BoundedMap(_MOST_DELETED)
         self.on_change: list[Callable[[GangKey, str, int], None]] = []
@@ -61,7 +62,7 @@ class FinishedMembers:
         done = self._done.setdefault(key, _Done())
         done.controllers[rank[0]] = _controller_uid(pod)
         done.pods.setdefault(rank, set()).add(pod.uid)
-        self._by_uid[pod.uid] = key, rank
+        self._by_uid[pod.uid] = key, rank, _controller_uid(pod)
         self._deleted.pop(key, None)
         self._tell(key)
 
@@ -92,13 +93,18 @@ class FinishedMembers:
         """A pod was deleted."""
         if uid not in self._by_uid:
             return
-        key, rank = self._by_uid.pop(uid)
+        key, rank, controller = self._by_uid.pop(uid)
         done = self._done[key]
         done.pods[rank].discard(uid)
+        if not done.pods[rank] and done.controllers[rank[0]] != controller:
+            del done.pods[rank]
+            self._tell(key)
         if any(done.pods.values()):
             return
         if self._deleted.is_full:
-            del self._done[next(iter(self._deleted))]
+            oldest = next(iter(self._deleted))
+            del self._done[oldest]
+            self._tell(oldest)
         self._deleted[key] = None
 
     def _count(self, key: _Key) -> int:

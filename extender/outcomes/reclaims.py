@@ -60,8 +60,8 @@ class SuspendWorkloads(Protocol):
     async def resume(self, workload: Workload, *, namespace: str) -> Resumption:
         """Resume a workload that has the mark."""
 
-    async def marked(self) -> list[MarkedWorkload]:
-        """Return all workloads with a mark."""
+    async def marked(self, group: str, kind: str) -> list[MarkedWorkload]:
+        """Return all workloads of a kind with a mark; KubeError."""
 
 
 @dataclass(slots=True, eq=False)
@@ -255,12 +255,13 @@ class Reclaims:
         """Resume what this leader, or one before it, has suspended, until cancelled."""
         if self._suspender is None:
             await asyncio.Event().wait()
-        await self._find_marked()
-        while True:
-            await wait_up_to(_LOOK_SECONDS, self._news)
-            self._news.clear()
-            due = [one for one in self._open.values() if self._is_due(one)]
-            await asyncio.gather(*map(self._resume, due))
+        async with asyncio.TaskGroup() as group:
+            group.create_task(self._find_marked())
+            while True:
+                await wait_up_to(_LOOK_SECONDS, self._news)
+                self._news.clear()
+                due = [one for one in self._open.values() if self._is_due(one)]
+                await asyncio.gather(*map(self._resume, due))
 
     def _is_due(self, one: _Open) -> bool:
         now = self._clock.monotonic()
@@ -287,18 +288,29 @@ class Reclaims:
             self._outcomes.ends.resumed(one.workload, namespace=one.namespace)
 
     async def _find_marked(self) -> None:
-        """Learn the ages of workloads, and which of them the leader before has not resumed."""
-        assert self._suspender is not None, "`run` was asked"
+        """Learn the ages of workloads, and which of them the leader before has not resumed.
+
+        A kind whose objects cannot be listed, perhaps for long, delays no other kind.
+        """
+        kinds = list(SUSPENDABLE)
         while True:
-            try:
-                marked = await self._suspender.marked()
-                break
-            except KubeError as exc:
-                logger.warning("marked workloads not listed", extra={"error": str(exc)})
-                await asyncio.sleep(_LIST_AGAIN_SECONDS)
+            kinds = [kind for kind in kinds if not await self._find_marked_of(kind)]
+            if not kinds:
+                return
+            await asyncio.sleep(_LIST_AGAIN_SECONDS)
+
+    async def _find_marked_of(self, kind: tuple[str, str]) -> bool:
+        """Learn about the workloads of one kind; False if the API server failed."""
+        assert self._suspender is not None, "`run` was asked"
+        try:
+            marked = await self._suspender.marked(*kind)
+        except KubeError as exc:
+            logger.warning("workloads not listed", extra={"kind": kind[1], "error": str(exc)})
+            return False
         for one in marked:
             # A mark cannot make a workload older than the object is.
             asked = max(one.mark.first_asked, one.created)
             self._pods.note_first_asked(one.workload.uid, asked)
-            if one.is_suspended:
+            if one.is_suspended and one.workload.uid not in self._open:
                 self._watch(one.workload, one.namespace)
+        return True

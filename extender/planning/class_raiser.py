@@ -30,6 +30,7 @@ from extender.planning.raise_rules import (
     plan_raise,
 )
 from kube.api.binder import PodRef
+from kube.api.client import KubeError
 from kube.api.pod_writer import PodMarker
 from kube.follow.policies import PolicySink
 from kube.read.managed_pod import ManagedPod, charged_gang
@@ -167,11 +168,13 @@ class ClassRaiser:
     async def work(self) -> None:
         """Complete raises of earlier leaders, then raise each gang that fits, the oldest first."""
         await self._load()
-        await self._mark_all()
+        refused = await self._mark_all()
         self._follow_day()
         for gang in self._queue.oldest_first():
             if self._queue.find(gang.key) is gang and self._queue.may_fit(gang):
                 await self._try(gang)
+        if refused is not None:
+            raise refused
 
     async def _load(self) -> None:
         """Read which gangs an earlier leader has raised."""
@@ -272,9 +275,17 @@ class ClassRaiser:
     def _is_marked(self, pod: ManagedPod, charge: Charge) -> bool:
         return self._pods.effective.is_stated(pod, charge.class_name)
 
-    async def _mark_all(self) -> None:
+    async def _mark_all(self) -> KubeError | None:
+        """Mark all raised gangs; return why a pod was refused, which concerns no other gang."""
+        refused = None
         for key in list(self._unmarked):
-            await self._mark(key)
+            try:
+                await self._mark(key)
+            except KubeError as exc:
+                if not exc.status:
+                    raise
+                refused = exc
+        return refused
 
     async def _mark(self, key: GangKey) -> None:
         """Write the effective class on each pod of a gang that does not state it."""

@@ -95,7 +95,7 @@ class Provisioning:
                 await self._requests.delete(request)
             wanted.pop(key, None)
         for gang in wanted.values():
-            await self._ask_for(gang)
+            await self._try_for(gang)
 
     def _waiting_gangs(self, now: datetime) -> list[WaitingGang]:
         entries = list(self._waiting.gangs.values())
@@ -110,6 +110,15 @@ class Provisioning:
         return WaitingGang(
             gang=entry.gang, reason=entry.reason, priority=priority, waited_seconds=waited
         )
+
+    async def _try_for(self, gang: GangKey) -> None:
+        """Ask for nodes for a gang; what its own namespace refuses concerns no other gang."""
+        try:
+            await self._ask_for(gang)
+        except KubeError as exc:
+            if not exc.status:
+                raise
+            logger.warning("request refused", extra={"gang": str(gang), "error": str(exc)})
 
     async def _ask_for(self, gang: GangKey) -> None:
         entry = self._waiting.gangs.get(gang)

@@ -117,19 +117,21 @@ class WorkloadSuspender:
         is_done = await self._write(path, obj, kind=kind, mark=None, is_suspended=None)
         return Resumption.LEFT if is_done else Resumption.NOT_YET
 
-    async def marked(self) -> list[MarkedWorkload]:
-        """Return all workloads with a mark, of the kinds that may be read. Raises KubeError."""
-        found: list[MarkedWorkload] = []
-        for kind in SUSPENDABLE.values():
-            try:
-                prefix, resource = await self._discover(kind)
-                found += await self._list(f"{prefix}/{resource}", kind)
-            except CannotSuspendError:
-                continue  # the cluster has no such kind
-            except KubeError as exc:
-                if exc.status not in (403, 404):
-                    raise
-        return found
+    async def marked(self, group: str, kind: str) -> list[MarkedWorkload]:
+        """Return all workloads of a kind with a mark; none if they may not be read.
+
+        Raises KubeError if the API server failed.
+        """
+        found = SUSPENDABLE[group, kind]
+        try:
+            prefix, resource = await self._discover(found)
+            return await self._list(f"{prefix}/{resource}", found)
+        except CannotSuspendError:
+            return []  # the cluster has no such kind
+        except KubeError as exc:
+            if exc.status not in (403, 404):
+                raise
+            return []
 
     async def _list(self, path: str, kind: SuspendableKind) -> list[MarkedWorkload]:
         query, found = {"labelSelector": RECLAIMED_MARK, "limit": _PAGE}, list[MarkedWorkload]()

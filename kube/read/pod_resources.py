@@ -2,11 +2,13 @@
 
 A pod counts as the sum of its containers and sidecars, or as the largest init container with the
 sidecars that start before it, whichever is more, and its overhead. Requests of the pod itself
-(`spec.resources`) replace those of its containers. A value that cannot be read counts as zero: the
-API server has validated pods and nodes, and kube-scheduler checks them again.
+(`spec.resources`) replace those of its containers. While a pod is resized in place, the larger one
+of what it requests and what its kubelet has given it counts; a resize that the kubelet calls
+infeasible does not count. A value that cannot be read counts as zero: the API server has validated
+pods and nodes, and kube-scheduler checks them again.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 from typing import Any, Final
 
@@ -31,13 +33,16 @@ _OF_THE_POD: Final = ("cpu", "memory", "hugepages-")
 _SIDECAR: Final = "Always"
 _HOSTNAME: Final = "kubernetes.io/hostname"
 _REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
+_RESIZE: Final = "PodResize"
+"""Conditions whose names begin so say that a resize of a pod is not done."""
+_INFEASIBLE: Final = ("PodResizePending", "Infeasible")
 
 Sums = dict[str, int]
 
 
 def read_node_pod(pod: Mapping[str, Any]) -> NodePod:
     """Read a pod as other pods on its node see it."""
-    metadata, spec = mapping(pod.get("metadata")), mapping(pod.get("spec"))
+    metadata, spec = mapping(pod.get("metadata")), _resized(pod)
     namespace = str(metadata.get("namespace") or marks.DEFAULT_NAMESPACE)
     return _shared(
         NodePod(
@@ -50,6 +55,57 @@ def read_node_pod(pod: Mapping[str, Any]) -> NodePod:
             labels=tuple(sorted(_texts(metadata.get("labels")))),
         )
     )
+
+
+def open_resizes(status: object) -> list[Mapping[str, Any]]:
+    """Return the conditions that say that a resize of a pod is not done."""
+    conditions = items(mapping(status).get("conditions"))
+    return [one for one in conditions if str(one.get("type")).startswith(_RESIZE)]
+
+
+def _resized(pod: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the spec of a pod, with what counts of its containers during a resize."""
+    spec, status = mapping(pod.get("spec")), mapping(pod.get("status"))
+    resizes = open_resizes(status)
+    if not resizes:
+        return spec
+    is_refused = any((one.get("type"), one.get("reason")) == _INFEASIBLE for one in resizes)
+    given = {
+        str(one.get("name")): one
+        for key in ("containerStatuses", "initContainerStatuses")
+        for one in items(status.get(key))
+    }
+    counted = {
+        key: [_settled(one, given, is_refused=is_refused) for one in items(spec.get(key))]
+        for key in ("containers", "initContainers")
+    }
+    return {**spec, **counted}
+
+
+def _settled(
+    container: Mapping[str, Any], given: Mapping[str, Mapping[str, Any]], *, is_refused: bool
+) -> Mapping[str, Any]:
+    status = given.get(str(container.get("name")))
+    if status is None:
+        return container
+    has = mapping(mapping(status.get("resources")).get("requests"))
+    sets = [has, mapping(status.get("allocatedResources"))]
+    if not any(sets):
+        return container
+    if not is_refused:
+        resources = mapping(container.get("resources"))
+        sets.append({**mapping(resources.get("limits")), **mapping(resources.get("requests"))})
+    return {**container, "resources": {"requests": _largest(sets)}}
+
+
+def _largest(sets: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
+    """Return the largest quantity of each resource."""
+    found: dict[str, Any] = {}
+    for name, value in (pair for one in sets for pair in one.items()):
+        amount = parse_amount(value, is_cpu=name == CPU)
+        if name not in found or amount > parse_amount(found[name], is_cpu=name == CPU):
+            found[name] = value
+    return found
 
 
 def read_requests(spec: Mapping[str, Any]) -> Amounts:

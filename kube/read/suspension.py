@@ -10,6 +10,7 @@ since when the workload asks, and a label by which a new leader finds it.
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Final, Self
+from uuid import UUID
 
 import orjson
 
@@ -112,7 +113,8 @@ class ReclaimMark:
     def _is_valid(self) -> bool:
         texts, numbers = (self.why, self.gang, self.decision), (self.at, self.first_asked)
         has_types = all(isinstance(one, str) for one in texts) and isinstance(self.times, int)
-        return has_types and all(isinstance(one, int | float) and one >= 0 for one in numbers)
+        has_numbers = all(isinstance(one, int | float) and one >= 0 for one in numbers)
+        return has_types and has_numbers and _is_key(self.decision)
 
     def following(self, before: "ReclaimMark | None") -> "ReclaimMark":
         """Return this mark with the age and the count of the one before it."""
@@ -123,6 +125,13 @@ class ReclaimMark:
             first_asked=min(self.first_asked, before.first_asked),
             times=before.times + 1,
         )
+
+
+def _is_key(text: str) -> bool:
+    try:
+        return str(UUID(text)) == text
+    except ValueError:
+        return False
 
 
 def is_suspended(obj: Mapping[str, Any], kind: SuspendableKind) -> bool:

@@ -9,7 +9,9 @@ from typing import Any, Final
 
 from kube import marks
 from kube.read.node_choice import POD_FIELDS, trim_volumes
+from kube.read.pod_resources import open_resizes
 from kube.read.start_failures import STATUS_FIELDS, ended_containers
+from kube.values.objects import items, mapping
 
 _METADATA: Final = (
     "name", "namespace", "uid", "generateName", "resourceVersion", "creationTimestamp",
@@ -23,6 +25,7 @@ _POD_SPEC: Final = (
 _UNBOUND_STATUS: Final = ("nominatedNodeName", "conditions")
 _CONTAINERS: Final = ("containers", "initContainers")
 _CONTAINER: Final = ("name", "restartPolicy", "resources")
+_CONTAINER_STATUS: Final = ("name", "allocatedResources", "resources", "state", "lastState")
 _ANNOTATION_DOMAINS: Final = ("cellgate.io/", "hivedscheduler.microsoft.com/")
 _OTHER_ANNOTATIONS: Final = frozenset((*marks.GANG_MARKS, marks.MIRROR_ANNOTATION))
 
@@ -52,9 +55,19 @@ def _status(status: object, *, is_bound: bool) -> dict[str, Any]:
     """Keep the phase; of a pod on a node also how it failed, of others what the planner reads."""
     if not is_bound:
         return _some(status, ("phase", *_UNBOUND_STATUS))
-    ended = ended_containers(status)
     kept = _some(status, ("phase", *STATUS_FIELDS))
+    if resizes := open_resizes(status):
+        return kept | {"conditions": resizes} | _container_statuses(status)
+    ended = ended_containers(status)
     return kept | ({"containerStatuses": ended} if ended else {})
+
+
+def _container_statuses(status: object) -> dict[str, Any]:
+    """Keep of a pod that is resized what its kubelet has given it, and how it failed."""
+    return {
+        key: [_some(one, _CONTAINER_STATUS) for one in items(mapping(status).get(key))]
+        for key in ("containerStatuses", "initContainerStatuses")
+    }
 
 
 def _some(fields: object, keys: Iterable[str]) -> dict[str, Any]:

@@ -132,12 +132,15 @@ async def test_a_partly_finished_job_that_lost_its_other_pods_comes_back(
     names = [pod["metadata"]["name"] for pod in others]
     await asyncio.gather(*(plane.api.delete(f"{pods}/{name}") for name in names))
 
+    states: list[tuple[bool, str]] = []
+
     async def is_back() -> bool:
         found = await members(plane, pods, "train")
-        states = [(pod["metadata"]["name"] in names, pod["status"].get("phase")) for pod in found]
+        states[:] = [(pod["metadata"]["name"] in names, pod["status"]["phase"]) for pod in found]
         return states.count((False, "Running")) == 2
 
-    await poll_until(is_back, deadline_seconds=20, explain=lambda: "the Job did not come back")
+    # The Job controller waits 10 s after one failure, and 20 s after two that it sees apart.
+    await poll_until(is_back, deadline_seconds=45, explain=lambda: str(states))
 
 
 async def test_the_last_retry_of_a_native_gang_starts(

@@ -2,7 +2,9 @@
 
 import pytest
 
+from extender.feeds.finished_members import FinishedMembers
 from kube import marks
+from kube.read.pods import read_pod
 from policy.placement import Placement
 from policy.submission import GangKey, NodeName, PodUid
 from policy.topology import ChainName
@@ -199,6 +201,45 @@ def test_members_of_a_controller_that_was_replaced_do_not_count(shell: Shell) ->
     """As a JobSet that restarts deletes its Jobs and creates them again."""
     shell.pods.upsert(_a_member("a", index=0, run="first").in_phase("Succeeded"))
     shell.pods.replace([_a_member("b", index=1, run="second")])
+    assert shell.pods.finished.count(shell.pod("b")) == 0
+
+
+def test_pods_of_a_replaced_controller_that_are_deleted_later_do_not_count(shell: Shell) -> None:
+    told: list[int] = []
+    shell.pods.finished.on_change.append(lambda _gang, _uid, count: told.append(count))
+    shell.pods.upsert(_a_member("a", index=0, run="first").in_phase("Succeeded"))
+    shell.pods.upsert(_a_member("b", index=0, run="second"))
+    shell.pods.remove(_a_member("a", index=0, run="first"))
+    assert shell.pods.finished.count(shell.pod("b")) == 0
+    assert told == [1, 0]
+
+
+def test_gangs_that_are_forgotten_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("extender.feeds.finished_members._MOST_DELETED", 2)
+    finished = FinishedMembers()
+    counts: dict[str, int] = {}
+    finished.on_change.append(lambda gang, _uid, count: counts.update({gang.name: count}))
+    for name in ("a", "b", "c"):
+        pod = a_pod(name).with_gpus(1).in_gang(name, size=2).in_phase("Succeeded")
+        read = read_pod(pod.annotated(marks.WORKLOAD_ANNOTATION, workload_mark(name)))
+        assert read is not None
+        finished.put(read)
+        finished.remove(read.uid)
+    assert counts == {"a": 0, "b": 1, "c": 1}
+
+
+def test_a_helper_that_is_created_again_has_not_succeeded(shell: Shell) -> None:
+    """As the driver of a JobSet that restarts, whose workers have other controllers."""
+    workload = workload_mark("set", kind="JobSet")
+    driver = a_pod("d").in_gang("bert", size=3).controlled_by("Job", "driver")
+    driver = driver.annotated(marks.WORKLOAD_ANNOTATION, workload)
+    shell.pods.upsert(driver.in_phase("Succeeded"))
+    shell.pods.upsert(_a_member("b", index=0))
+    assert shell.pods.finished.count(shell.pod("b")) == 1
+    shell.pods.remove(driver)
+    again = a_pod("d2").in_gang("bert", size=3).controlled_by("Job", "driver")
+    again["metadata"]["ownerReferences"][0]["uid"] = uid_of("another")
+    shell.pods.upsert(again.annotated(marks.WORKLOAD_ANNOTATION, workload))
     assert shell.pods.finished.count(shell.pod("b")) == 0
 
 

@@ -38,6 +38,7 @@ class OneWorkload:
         self.suspended: list[ReclaimMark] = []
         self.resumed = 0
         self.left_by_others: list[MarkedWorkload] = []
+        self.unlisted = ""
 
     async def suspend(
         self,
@@ -62,8 +63,10 @@ class OneWorkload:
         self.resumed += 1
         return self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
 
-    async def marked(self) -> list[MarkedWorkload]:
-        return self.left_by_others
+    async def marked(self, group: str, kind: str) -> list[MarkedWorkload]:
+        if kind == self.unlisted:
+            raise KubeError("its conversion webhook is away", status=500)
+        return self.left_by_others if (group, kind) == (JOB.group, JOB.kind) else []
 
 
 class ReclaimWorld:
@@ -188,6 +191,16 @@ async def test_a_workload_is_resumed_once_its_pods_are_gone(world: ReclaimWorld)
         world.shell.now += 1
         await eventually(lambda: world.counted("resumed") == 1)
     assert [name for name, _ in world.shell.events.said("Resumed")] == ["low"]
+
+
+async def test_a_kind_that_cannot_be_listed_keeps_no_workload_suspended(
+    world: ReclaimWorld,
+) -> None:
+    world.api.unlisted = "RayJob"
+    async with background(world.reclaims.run()):
+        await world.reclaim("a", "b")
+        world.remove_all()
+        await eventually(lambda: world.counted("resumed") == 1)
 
 
 async def test_pods_that_do_not_go_do_not_keep_a_workload_suspended(world: ReclaimWorld) -> None:

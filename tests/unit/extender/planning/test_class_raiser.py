@@ -12,6 +12,7 @@ from extender.settings import LEADERSHIP
 from extender.upkeep.reranker import Reranker
 from kube import marks
 from kube.api.binder import PodRef
+from kube.api.client import KubeError
 from kube.follow.policies import PolicySink
 from policy.errors import BackendError
 from policy.quotas.limits import Measure, Scope
@@ -62,8 +63,11 @@ class _Marker:
     def __init__(self, world: "RaiserWorld") -> None:
         self._world = world
         self.failing: Callable[[PodRef], bool] = lambda _: False
+        self.refused: Sequence[str] = ()
 
     async def mark_class(self, pod: PodRef, class_name: str) -> None:
+        if pod.name in self.refused:
+            raise KubeError("denied by another webhook", status=403)
         if self.failing(pod):
             raise BackendError("no answer")
         marked = self._world.objects[pod.name].annotated(
@@ -197,6 +201,18 @@ async def test_a_gang_has_one_class_from_the_first_pod_that_states_it() -> None:
     await world.raiser.work()
     assert world.stated(["a", "b"]) == ["test", "test"]
     assert len(world.shell.events.said("ClassRaised")) == 1
+
+
+async def test_a_pod_that_cannot_be_marked_delays_no_other_gang() -> None:
+    world = RaiserWorld(quota=16)
+    await world.lowered("first", "a", at=1)
+    await world.lowered("second", "b", at=2)
+    world.marker.refused = ["a"]
+    for _ in range(2):
+        with pytest.raises(BackendError):
+            await world.raiser.work()
+    assert await world.classes() == {"first": "test", "second": "test"}
+    assert world.stated(["a", "b"]) == [None, "test"]
 
 
 async def test_a_raise_that_a_leader_left_half_written_is_completed_by_the_next() -> None:

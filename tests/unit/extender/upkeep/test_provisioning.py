@@ -1,11 +1,13 @@
 """Requests for nodes are created, kept, taken back and made anew."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 from extender.cells.model import Reason, ReasonCode
 from extender.outcomes.waiting_list import WaitingEntry, WaitingList
 from extender.upkeep.provisioning import Provisioning
+from kube.api.client import KubeError
 from kube.api.provisioning_requests import FoundRequest, PodSet, request_name
 from kube.read.managed_pod import ManagedPod
 from kube.read.pods import read_pod
@@ -23,11 +25,14 @@ class MemoryRequests:
     def __init__(self, *found: FoundRequest) -> None:
         self.found = list(found)
         self.created: list[tuple[GangKey, list[int]]] = []
+        self.refused = ""
 
     async def list(self) -> list[FoundRequest]:
         return list(self.found)
 
     async def create(self, gang: GangKey, pod_sets: Sequence[PodSet]) -> str:
+        if gang.namespace == self.refused:
+            raise KubeError("exceeded quota", status=403)
         self.created.append((gang, [pod_set.count for pod_set in pod_sets]))
         return request_name(gang)
 
@@ -79,7 +84,11 @@ def a_found(gang: GangKey = BERT, *, is_over: bool = False, seconds: float = 10)
 
 
 def provisioning(
-    requests: MemoryRequests, told: Told, *, code: ReasonCode = ReasonCode.NO_ROOM
+    requests: MemoryRequests,
+    told: Told,
+    *,
+    code: ReasonCode = ReasonCode.NO_ROOM,
+    other: ManagedPod | None = None,
 ) -> Provisioning:
     """One gang that has waited for a minute."""
     pods = members()
@@ -87,6 +96,9 @@ def provisioning(
     reason = Reason(code=code, arguments={}, text="", change="")
     entry = WaitingEntry(gang=BERT, pod=pods[0], reason=reason, since=NOW - timedelta(seconds=60))
     waiting.put_gang(entry)
+    if other is not None:
+        waiting.put_gang(replace(entry, gang=other.gang.key, pod=other))
+        pods.append(other)
     return Provisioning(
         requests,
         waiting=waiting,
@@ -103,6 +115,15 @@ async def test_a_gang_that_lacks_nodes_gets_one_request_with_all_its_members() -
     await provisioning(requests, told).step()
     assert requests.created == [(BERT, [2, 1])]
     assert told.requests == [request_name(BERT)]
+
+
+async def test_a_namespace_that_refuses_requests_stops_no_other_gang() -> None:
+    requests = MemoryRequests()
+    requests.refused = "lab"
+    other = read_pod(a_pod("other", namespace="shop").with_gpus(8).gated())
+    assert other is not None
+    await provisioning(requests, Told(), other=other).step()
+    assert [gang.namespace for gang, _ in requests.created] == ["shop"]
 
 
 async def test_a_request_that_exists_is_kept() -> None:

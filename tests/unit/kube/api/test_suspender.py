@@ -14,7 +14,9 @@ from kube.read.workloads import Workload
 UID = "6f0c0000-0000-0000-0000-000000000000"
 JOB = Workload(group="batch", kind="Job", name="low", uid=UID)
 PATH = "/apis/batch/v1/namespaces/lab/jobs/low"
-MARK = ReclaimMark(why="why", gang="lab/low", decision="d", at=20.0, first_asked=10.0)
+LATER_KEY = "9b1f0a52-6f0e-4c0f-9a54-0a4f9be1c9d2"
+KEY = "5a1f0a52-6f0e-4c0f-9a54-0a4f9be1c9d1"
+MARK = ReclaimMark(why="why", gang="lab/low", decision=KEY, at=20.0, first_asked=10.0)
 
 
 class OneJob:
@@ -99,27 +101,27 @@ async def test_a_workload_is_suspended_found_and_resumed(
 ) -> None:
     assert await _suspend(suspender) == MARK
     assert api.job["spec"] == {"suspend": True}
-    (found,) = await suspender.marked()
+    (found,) = await suspender.marked("batch", "Job")
     assert (found.workload, found.mark, found.created, found.is_suspended) == (JOB, MARK, 5.0, True)
     assert await suspender.resume(JOB, namespace="lab") is Resumption.DONE
     assert api.job["spec"] == {"suspend": False}
     assert api.job["metadata"]["labels"] == {RECLAIMED_MARK: "resumed"}
-    assert [one.is_suspended for one in await suspender.marked()] == [False]
+    assert [one.is_suspended for one in await suspender.marked("batch", "Job")] == [False]
 
 
 async def test_a_second_reclaim_keeps_the_age(api: OneJob, suspender: WorkloadSuspender) -> None:
     await _suspend(suspender)
     await suspender.resume(JOB, namespace="lab")
-    later = ReclaimMark(why="why", gang="lab/low", decision="e", at=60.0, first_asked=50.0)
+    later = ReclaimMark(why="why", gang="lab/low", decision=LATER_KEY, at=60.0, first_asked=50.0)
     again = await _suspend(suspender, mark=later)
-    assert (again.first_asked, again.times, again.decision) == (10.0, 2, "e")
+    assert (again.first_asked, again.times, again.decision) == (10.0, 2, LATER_KEY)
 
 
 async def test_a_suspension_of_the_leader_before_is_taken_over(
     api: OneJob, suspender: WorkloadSuspender
 ) -> None:
     await _suspend(suspender)
-    later = ReclaimMark(why="other", gang="lab/low", decision="e", at=60.0, first_asked=50.0)
+    later = ReclaimMark(why="other", gang="lab/low", decision=LATER_KEY, at=60.0, first_asked=50.0)
     assert await _suspend(suspender, mark=later) == MARK
 
 
@@ -194,6 +196,7 @@ async def test_kinds_that_may_not_be_read_are_not_listed(
     api: OneJob, suspender: WorkloadSuspender
 ) -> None:
     api.forbidden = True
-    assert await suspender.marked() == []  # the one Job has no mark; no other kind exists
+    assert await suspender.marked("batch", "Job") == []  # it has no mark
+    assert await suspender.marked("ray.io", "RayJob") == []  # no such kind exists
     with pytest.raises(KubeError):
         await _suspend(suspender)

@@ -72,6 +72,46 @@ def _pod(**spec: Any) -> dict[str, Any]:
     return {"metadata": {"name": "a", "namespace": "lab", "labels": {"app": "a"}}, "spec": spec}
 
 
+def _resizing(condition: str, reason: str = "") -> dict[str, Any]:
+    """A pod that asks for 100 CPUs and has two."""
+    given = {"allocatedResources": {"cpu": "2"}, "resources": {"requests": {"cpu": "2"}}}
+    return {
+        **_pod(nodeName="n", containers=[_container("100", name="main")]),
+        "status": {
+            "conditions": [{"type": condition, "status": "True", "reason": reason}],
+            "containerStatuses": [{"name": "main", **given}],
+        },
+    }
+
+
+@pytest.mark.parametrize(
+    ("condition", "reason", "cpu"),
+    [
+        ("PodResizePending", "Deferred", 100_000),
+        ("PodResizePending", "Infeasible", 2_000),
+        ("PodResizeInProgress", "", 100_000),
+    ],
+)
+def test_a_resize_counts_unless_its_kubelet_calls_it_infeasible(
+    condition: str, reason: str, cpu: int
+) -> None:
+    pod = _resizing(condition, reason)
+    for read in (read_node_pod(pod), read_node_pod(trim_pod(pod))):
+        assert dict(read.resources.amounts) == {"cpu": cpu}
+
+
+def test_a_pod_that_shrinks_counts_as_what_it_still_has() -> None:
+    pod = _resizing("PodResizeInProgress")
+    pod["spec"]["containers"] = [_container("1", name="main")]
+    assert dict(read_node_pod(trim_pod(pod)).resources.amounts) == {"cpu": 2_000}
+
+
+@pytest.mark.parametrize("status", [7, {"conditions": [{"type": "PodResizePending"}, 7]}])
+def test_any_status_can_be_read(status: object) -> None:
+    pod = {**_pod(nodeName="n", containers=[_container("1")]), "status": status}
+    assert dict(read_node_pod(trim_pod(pod)).resources.amounts) == {"cpu": 1_000}
+
+
 def _term(selector: object = None, *, key: str = "kubernetes.io/hostname", **more: Any) -> Any:
     return {"topologyKey": key, "labelSelector": selector, **more}
 

@@ -14,7 +14,9 @@ LATER = "2026-01-01T01:00:00Z"
 JOB = SUSPENDABLE["batch", "Job"]
 PYTORCH = SUSPENDABLE["kubeflow.org", "PyTorchJob"]
 RAY = SUSPENDABLE["ray.io", "RayJob"]
-MARK = ReclaimMark(why="why", gang="lab/low", decision="d", at=20.0, first_asked=10.0)
+LATER_KEY = "9b1f0a52-6f0e-4c0f-9a54-0a4f9be1c9d2"
+KEY = "5a1f0a52-6f0e-4c0f-9a54-0a4f9be1c9d1"
+MARK = ReclaimMark(why="why", gang="lab/low", decision=KEY, at=20.0, first_asked=10.0)
 
 
 def a_job(**metadata: Any) -> dict[str, Any]:
@@ -89,7 +91,7 @@ def test_a_ray_job_that_would_keep_its_cluster_is_not_suspended() -> None:
 
 
 def test_a_mark_keeps_the_age_of_the_one_before() -> None:
-    later = ReclaimMark(why="again", gang="lab/low", decision="e", at=40.0, first_asked=30.0)
+    later = ReclaimMark(why="again", gang="lab/low", decision=LATER_KEY, at=40.0, first_asked=30.0)
     both = later.following(MARK)
     assert (both.first_asked, both.times, both.why) == (10.0, 2, "again")
     read = ReclaimMark.of(a_job(annotations={RECLAIMED_MARK: both.to_text()}))
@@ -98,6 +100,11 @@ def test_a_mark_keeps_the_age_of_the_one_before() -> None:
 
 @pytest.mark.parametrize("text", ["", "{", "[]", "{}", '{"why": 1}', None])
 def test_a_mark_that_cellgate_did_not_write_is_none(text: str | None) -> None:
+    assert ReclaimMark.of(a_job(annotations={RECLAIMED_MARK: text})) is None
+
+
+def test_the_decision_of_a_mark_is_checked() -> None:
+    text = MARK.to_text().replace(KEY, "no key of the log")
     assert ReclaimMark.of(a_job(annotations={RECLAIMED_MARK: text})) is None
 
 
