@@ -261,6 +261,7 @@ def _leader_tasks(
     yield upkeep.waker.run()
     if state.ledger_sync is not None:
         yield state.ledger_sync.run()
+        yield state.reclaimed_ages.run()
     if state.quota_queue is not None:
         yield state.quota_queue.run()
     if state.class_raiser is not None:

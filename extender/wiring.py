@@ -44,6 +44,7 @@ from extender.upkeep.ledger_sync import LedgerSync
 from extender.upkeep.node_quarantine import NodeQuarantine
 from extender.upkeep.node_recorder import NodeRecorder
 from extender.upkeep.provisioning import Provisioning
+from extender.upkeep.reclaimed_ages import ReclaimedAges
 from extender.upkeep.reconciler import Reconciler
 from extender.upkeep.reranker import Reranker
 from extender.upkeep.waker import Waker
@@ -131,6 +132,7 @@ class ExtenderState:
             to_bound=to_bound_now,
         )
         self.ledger_sync = self._build_ledger_sync(ledger) if ledger is not None else None
+        self.reclaimed_ages = ReclaimedAges(ledger, pods=self.pods, term=self.term)
         self.quota_queue = self._build_quota_queue(ledger) if ledger is not None else None
         self.class_raiser = self._build_class_raiser(ledger, client) if ledger is not None else None
 
@@ -353,13 +355,15 @@ def _build_binding(
 
 def _build_evictions(state: ExtenderState, client: KubeClient) -> Evictions:
     ender = PodEnder(client, check_leading=state.leading.check, clock=state.clock)
-    return Evictions(
+    evictions = Evictions(
         ender,
         pods=state.pods,
         outcomes=state.outcomes,
         reclaims=state.reclaims,
         note_for=state.budget_sync.note_for,
     )
+    evictions.on_reclaimed.append(state.reclaimed_ages.note)
+    return evictions
 
 
 def _build_planner(

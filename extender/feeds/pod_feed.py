@@ -121,6 +121,13 @@ class PodSink:
             for tell in self.on_change:
                 tell(pod)
 
+    def note_gang_asked(self, gang: GangKey, asked: float) -> None:
+        """A gang has asked for its cells since then: its pods may be ranked again."""
+        self.workloads.note_gang_asked(gang, asked)
+        for pod in self.of_gang(gang):
+            for tell in self.on_change:
+                tell(pod)
+
     def recover(self, *, now: float) -> Stepwise[None]:
         """Give the engine all pods that run or were released; from now on it gets every change.
 

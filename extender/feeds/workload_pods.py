@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from typing import Final
 
 from kube.read.managed_pod import ManagedPod
-from policy.submission import PodUid
+from policy.submission import GangKey, PodUid
 from service.memory import BoundedMap
 
 _MOST_AGES: Final = 100_000
@@ -16,6 +16,7 @@ class WorkloadPods:
     def __init__(self) -> None:
         self._pods: dict[str, dict[PodUid, ManagedPod]] = {}
         self._asked: BoundedMap[str, float] = BoundedMap(_MOST_AGES)
+        self._gangs_asked: BoundedMap[GangKey, float] = BoundedMap(_MOST_AGES)
 
     def see(self, pod: ManagedPod) -> None:
         """A pod appeared or changed."""
@@ -37,7 +38,15 @@ class WorkloadPods:
         """A workload has asked since then: earlier pods of it were ended for other gangs."""
         self._asked[uid] = asked
 
+    def note_gang_asked(self, gang: GangKey, asked: float) -> None:
+        """A gang of a workload has asked since then, if no earlier time is known."""
+        self._gangs_asked[gang] = min(asked, self._gangs_asked.get(gang, asked))
+
     def first_asked(self, pod: ManagedPod) -> float:
-        """Return when a pod's workload first asked for its cells; the pod may be a later one."""
-        asked = self._asked.get(pod.workload.uid) if pod.workload is not None else None
-        return pod.created if asked is None else min(asked, pod.created)
+        """Return when a pod's workload or gang first asked for its cells.
+
+        The pod may be a later one.
+        """
+        uid = pod.workload.uid if pod.workload is not None else ""
+        workload = self._asked.get(uid, pod.created)
+        return min(pod.created, workload, self._gangs_asked.get(pod.gang.key, pod.created))

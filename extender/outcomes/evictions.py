@@ -79,6 +79,8 @@ class Evictions:
         self._reclaims = reclaims
         self._note_for = note_for
         self._outcomes = outcomes
+        self.on_reclaimed: list[Callable[[ManagedPod], None]] = []
+        """Called with each pod that was ended, here or by the leader before."""
         self._evictions: dict[PodUid, _Eviction] = {}
         self._new: asyncio.Queue[_Eviction] = asyncio.Queue()
         self._slots = asyncio.Semaphore(_AT_ONCE)
@@ -146,6 +148,7 @@ class Evictions:
         )
         if is_ending:
             self._outcomes.pod_suspended(eviction.pod, why=why + eviction.note)
+            self._note_reclaimed(eviction.pod)
         return is_ending
 
     async def _attempt(self, eviction: _Eviction, why: str) -> bool:
@@ -170,4 +173,10 @@ class Evictions:
                 logger.warning("pod not ended", extra={"pod_uid": pod.uid, "error": str(exc)})
             return False
         self._outcomes.pod_ended(pod, ended, why=why + eviction.note)
+        if ended is not Ended.BY_OTHERS:
+            self._note_reclaimed(pod)
         return True
+
+    def _note_reclaimed(self, pod: ManagedPod) -> None:
+        for notify in self.on_reclaimed:
+            notify(pod)

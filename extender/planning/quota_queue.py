@@ -132,7 +132,8 @@ class QuotaQueue:
     def _oldest_first(self) -> list[list[ManagedPod]]:
         """Return the pods of every gang that waits."""
         found = (self._members(charged, gang) for charged, gang in self._waiting.items())
-        return sorted((pods for pods in found if pods), key=lambda pods: pods[0].created)
+        asked = self._pods.workloads.first_asked
+        return sorted((pods for pods in found if pods), key=lambda pods: asked(pods[0]))
 
     def _members(self, charged: GangKey, gang: GangKey) -> list[ManagedPod]:
         """Return the pods of a gang; none if they are charged under another name since."""

@@ -281,8 +281,8 @@ class GangPlanner:
                 self._waiting.put(gang.key, shape_now(gang, self._cells), gang.rank)
             else:
                 self._waiting.remove(gang.key)
-                self._notices.resumed(gang)
                 self._plan_surplus_alone(gang)
+                self._notices.note_placed(gang)
             self._act(gang, step, now=now)
 
     def _plan_surplus_alone(self, gang: QueuedGang) -> None:

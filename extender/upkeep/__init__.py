@@ -11,6 +11,7 @@ ledger_sync         Charges are confirmed when pods appear, and released when th
 node_quarantine     Nodes on which members of several workloads fail are left out for a while.
 node_recorder       The nodes that the leader sees are noted, for the webhook.
 provisioning        An autoscaler is asked for nodes for gangs that wait for them.
+reclaimed_ages      Gangs whose pods were ended for others keep their age, also in the ledger.
 reconciler          Differences between the engine and the pods: found, corrected, counted.
 recovery            From nothing to the first answer, when a replica becomes the leader.
 reranker            Gangs get the priorities that their classes have now.

@@ -294,6 +294,17 @@ SELECT ledger_reconcile($1, $2, $3::jsonb, $4, $5)
 -- Charge a gang beyond its quotas in a higher class, within the limits.
 SELECT ledger_raise($1, $2, $3::jsonb, $4, $5, $6::jsonb, $7)
 
+-- name: note_reclaimed
+-- Note since when gangs ask whose pods were ended for others.
+SELECT ledger_note_reclaimed($1, $2, $3::jsonb, $4, $5)
+
+-- name: first_asked
+-- Read since when gangs ask whose pods were ended for others within some time.
+SELECT r.namespace, r.gang, r.first_asked
+FROM unnest($1::text[], $2::text[]) AS asked (namespace, gang)
+JOIN reclaimed_gangs AS r USING (namespace, gang)
+WHERE r.reclaimed_at > coalesce($4::timestamptz, clock_timestamp()) - $3::interval
+
 -- name: live_charges
 -- Read all live charges.
 SELECT to_jsonb(c) FROM charges AS c

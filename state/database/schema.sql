@@ -204,6 +204,15 @@ TABLE queued_gangs (
 );
 CREATE INDEX queued_gangs_expiry ON public.queued_gangs USING btree (expires_at);
 
+TABLE reclaimed_gangs (
+    namespace text NOT NULL,
+    gang text NOT NULL,
+    first_asked timestamp with time zone NOT NULL,
+    reclaimed_at timestamp with time zone NOT NULL,
+    CONSTRAINT reclaimed_gangs_pkey PRIMARY KEY (namespace, gang)
+);
+CREATE INDEX reclaimed_gangs_at ON public.reclaimed_gangs USING btree (reclaimed_at);
+
 TABLE schema_migrations (
     name text NOT NULL,
     checksum text NOT NULL,
@@ -287,7 +296,7 @@ FUNCTION forget_past(text,date,integer,integer) RETURNS integer SECURITY DEFINER
 
 FUNCTION grant_other_rights() RETURNS void; -- be3e6181253def3e84ceabc08fece2f3
 
-FUNCTION grant_rights() RETURNS void; -- 8844b7ec78a0caf5920c6b6ccf0001d3
+FUNCTION grant_rights() RETURNS void; -- ec5d7b27308f387dd38a6b2607300045
 
 FUNCTION ledger_add_days(charges,timestamp with time zone) RETURNS void; -- de3bcb2bfe399423b4323e125194b46c
 
@@ -324,6 +333,8 @@ FUNCTION ledger_lock(text[],text[],timestamp with time zone) RETURNS void; -- 16
 FUNCTION ledger_lock_and_end(uuid[],text,timestamp with time zone) RETURNS jsonb; -- 57cb651fcbc94b2aabb93e28b7605a9e
 
 FUNCTION ledger_micros(interval) RETURNS bigint; -- 67009d3819315bb6c2c72d27b34f23b0
+
+FUNCTION ledger_note_reclaimed(text,bigint,jsonb,interval,timestamp with time zone) RETURNS jsonb SECURITY DEFINER SET search_path=public, pg_temp; -- 5de7fd29c4b5735673097d08011bed87
 
 FUNCTION ledger_overflow(jsonb,charges,integer) RETURNS jsonb; -- afad4f5b0014353e2bc71e0a61510e56
 

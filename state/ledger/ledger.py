@@ -21,9 +21,9 @@ pods that never appear cannot use up the hours of a user.
 """
 
 import logging
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import date, datetime
+from datetime import date, datetime, timedelta
 from typing import Protocol
 from uuid import UUID
 
@@ -37,6 +37,8 @@ logger = logging.getLogger(__name__)
 
 MOST_EXPIRED = 1000
 """Charges that one call of `expire` ends."""
+AGE_KEPT = timedelta(days=7)
+"""How long after its last reclaim the age of a gang is remembered."""
 _UNLIMITED = 2**63 - 1
 _LARGEST_COUNT = 2**31 - 1
 _LONGEST_KEY = 2500
@@ -252,6 +254,14 @@ class Ledger(Protocol):
         changed since it was `seen` has grown for a pod that the caller does not know yet: it is
         left unchanged. Charges that cannot be stored (`check_storable`) are logged and skipped.
         """
+
+    async def note_reclaimed(
+        self, first_asked: Mapping[GangKey, datetime], *, term: LeaderTerm
+    ) -> None:
+        """Remember since when gangs ask whose pods were ended for others; the earliest counts."""
+
+    async def first_asked(self, gangs: Sequence[GangKey]) -> Mapping[GangKey, datetime]:
+        """Return since when gangs ask, for those that were reclaimed within `AGE_KEPT`."""
 
     async def charges(self) -> tuple[LiveCharge, ...]:
         """Return all live charges, sorted by gang."""

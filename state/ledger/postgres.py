@@ -21,6 +21,7 @@ from state.database.queries import sql
 from state.ledger import rows
 from state.ledger.batches import Batches
 from state.ledger.ledger import (
+    AGE_KEPT,
     MOST_EXPIRED,
     Charge,
     ChargeAnswer,
@@ -201,6 +202,19 @@ class PostgresLedger:
         if drift != LedgerDrift():
             self._on_usage(())
         return drift
+
+    async def note_reclaimed(
+        self, first_asked: Mapping[GangKey, datetime], *, term: LeaderTerm
+    ) -> None:
+        """Remember since when gangs ask whose pods were ended for others."""
+        gangs = rows.to_ages_json(first_asked)
+        await self._write("note_reclaimed", term, gangs, AGE_KEPT, self._now())
+
+    async def first_asked(self, gangs: Sequence[GangKey]) -> Mapping[GangKey, datetime]:
+        """Return since when gangs ask, for those that were reclaimed lately."""
+        names = [gang.namespace for gang in gangs], [gang.stored_name for gang in gangs]
+        found = await self._read("first_asked", *names, AGE_KEPT, self._now())
+        return {rows.from_gang(row): row["first_asked"] for row in found}
 
     async def charges(self) -> tuple[LiveCharge, ...]:
         """Return all live charges, sorted by gang."""

@@ -86,6 +86,19 @@ def to_gangs_json(gangs: Sequence[GangKey]) -> str:
     return orjson.dumps(names).decode()
 
 
+def to_ages_json(first_asked: Mapping[GangKey, datetime]) -> str:
+    """Return since when gangs ask as JSON."""
+    ages = [
+        {
+            "namespace": to_text(gang.namespace),
+            "gang": to_text(gang.stored_name),
+            "first_asked": asked.isoformat(),
+        }
+        for gang, asked in first_asked.items()
+    ]
+    return orjson.dumps(ages).decode()
+
+
 def to_charges_json(charges: Sequence[Charge], seen: Sequence[LiveCharge]) -> str:
     """Return charges as JSON, each with the size and time at which it was seen."""
     known = {live.charge.gang: live for live in seen}

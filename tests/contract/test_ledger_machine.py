@@ -8,7 +8,7 @@ import asyncio
 import uuid
 from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import replace
-from datetime import date
+from datetime import date, timedelta
 from functools import partial
 from typing import Any, TypeVar
 
@@ -58,7 +58,7 @@ _LIMITS = [
     Limit(scope=Scope(_USERS[0], _GROUPS[0]), measure=Measure.HOURS_DAY, most=60),
     Limit(scope=Scope(None, _GROUPS[1]), measure=Measure.HOURS_MONTH, most=400),
 ]
-_EMPTY = "TRUNCATE charges, past_charges, holdings, leaf_cell_days, leaderships"
+_EMPTY = "TRUNCATE reclaimed_gangs, charges, past_charges, holdings, leaf_cell_days, leaderships"
 _CUT = """
     SELECT pg_terminate_backend(pid) FROM pg_stat_activity
     WHERE datname = current_database() AND pid <> pg_backend_pid()
@@ -178,6 +178,11 @@ class _Machine(RuleBasedStateMachine):
     def release(self, gangs: list[Any]) -> None:
         self._both(lambda ledger: ledger.release(gangs, term=self._term))
 
+    @rule(gangs=gangs, hours=st.integers(0, 9))
+    def note_reclaimed(self, gangs: list[Any], hours: int) -> None:
+        asked = dict.fromkeys(gangs, self._clock() - timedelta(hours=hours))
+        self._both(lambda ledger: ledger.note_reclaimed(asked, term=self._term))
+
     @rule()
     def expire(self) -> None:
         self._both(lambda ledger: ledger.expire(term=self._term))
@@ -230,6 +235,7 @@ class _Machine(RuleBasedStateMachine):
     def both_hold_the_same(self) -> None:
         self._both(lambda ledger: ledger.charges())
         assert self._standings(self._ledger) == self._standings(self._twin)
+        self._both(lambda ledger: ledger.first_asked(list(map(gang_key, _GANGS))))
         self._both(lambda ledger: ledger.holdings())
         self._both(lambda ledger: ledger.days(date(2026, 5, 1), date(2027, 12, 31)))
         for scope in _SCOPES:

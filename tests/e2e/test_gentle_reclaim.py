@@ -91,6 +91,11 @@ async def _job_runs(plane: ControlPlane, pods: str, name: str) -> list[str]:
     return await poll_until(found, deadline_seconds=20, explain=lambda: f"{name} does not run")
 
 
+async def _phases(plane: ControlPlane, pods: str, name: str) -> list[str]:
+    listed = await plane.api.list(pods, labelSelector=f"job-name={name}")
+    return [pod["status"]["phase"] for pod in listed]
+
+
 async def _events_of(plane: ControlPlane, pods: str, name: str, *, reason: str) -> list[str]:
     """The messages of Events on a Job, once there is one."""
 
@@ -164,8 +169,8 @@ async def test_a_later_leader_resumes_what_one_before_it_suspended(
     await cellgate.start_extender(leader)
 
 
-async def test_a_job_that_another_program_suspends_is_evicted(
-    plane: ControlPlane, pods: str
+async def test_a_job_that_another_program_suspends_is_evicted_and_keeps_its_age(
+    plane: ControlPlane, cellgate: Installation, pods: str
 ) -> None:
     job = {**_job("low", suspend=False), "apiVersion": "batch/v1", "kind": "Job"}
     await plane.kubectl(
@@ -179,6 +184,17 @@ async def test_a_job_that_another_program_suspends_is_evicted(
     assert MARK not in job["metadata"].get("annotations", {})
     (heard,) = await _events_of(plane, pods, "low", reason="Preempted")
     assert "is preempted by gang" in heard
+
+    await plane.api_as("bob").create(_jobs(pods), _job("later"))
+    leader = await leader_of(cellgate)
+    cellgate.extenders[leader].kill()
+    await _until_job(plane, pods, "low", lambda job: job["status"].get("active") == NODES)
+    await leader_of(cellgate, other_than=leader)
+    await asyncio.sleep(1)  # the new leader asks the ledger twice a second
+    await end(plane, pods, "high", size=NODES)
+    await _job_runs(plane, pods, "low")
+    assert await _phases(plane, pods, "later") == ["Pending"] * NODES, "its pods are older"
+    await cellgate.start_extender(leader)
 
 
 async def test_a_victim_that_breaks_no_budget_is_preferred(plane: ControlPlane, pods: str) -> None:

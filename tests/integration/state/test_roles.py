@@ -3,6 +3,7 @@
 import logging
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from datetime import UTC, datetime
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -48,6 +49,8 @@ async def test_a_webhook_charges_and_reads_and_no_more(database: Database) -> No
             await ledger.release([gang_key("bert")], term=TERM)
         with pytest.raises(BackendError, match="InsufficientPrivilege"):
             await ledger.raise_class(a_charge(), ClassName("test"), is_high=True, term=TERM)
+        with pytest.raises(BackendError, match="InsufficientPrivilege"):
+            await ledger.note_reclaimed({gang_key("bert"): datetime.now(UTC)}, term=TERM)
         for statement in (
             "UPDATE holdings SET leaf_count = 0",
             "DELETE FROM charges",
@@ -66,6 +69,8 @@ async def test_an_extender_does_all_that_the_leader_does(database: Database) -> 
         await PostgresSeenNodes(pool).observe([], gone=[NodeName("n1")], term=TERM)
         await PostgresSeenNodes(pool).retain([], term=TERM)
         assert await ledger.expire(term=TERM) == ()
+        await ledger.note_reclaimed({gang_key("bert"): datetime.now(UTC)}, term=TERM)
+        assert len(await ledger.first_asked([gang_key("bert")])) == 1
         lowered = a_charge("lowered", rises_to=ClassName("test"))
         await ledger.charge(lowered)
         raised = await ledger.raise_class(lowered, ClassName("test"), is_high=True, term=TERM)

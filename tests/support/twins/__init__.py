@@ -3,6 +3,7 @@
 `tests/contract` holds each twin to the same answers as PostgreSQL. No product code imports them.
 
     ledger       the ledger
+    ages         the ages of gangs that were reclaimed
     sums         sums over charges
     usage        usage in memory beside the ledger
     log          the decision log

@@ -5,7 +5,7 @@ a mistake in the sums of Postgres shows as a difference between the two.
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, time, timedelta
 
@@ -31,6 +31,7 @@ from state.ledger.ledger import (
     find_exceeded,
 )
 from state.ledger.usage import HeldSums, ScopeUsage
+from tests.support.twins.ages import KeptAges
 from tests.support.twins.sums import split_days, sums_of
 
 _MICROSECOND = timedelta(microseconds=1)
@@ -56,6 +57,7 @@ class MemoryLedger:
         self._live: dict[GangKey, LiveCharge] = {}
         self._queued: dict[GangKey, tuple[Charge, datetime]] = {}
         self._past: list[_Past] = []
+        self._ages = KeptAges()
         self._epochs: dict[str, int] = {}
         self._version = 0
         self.is_away = False
@@ -245,6 +247,19 @@ class MemoryLedger:
         for charge in created:
             self._put(LiveCharge(charge=charge, charged_at=self._clock(), expires_at=None))
         return LedgerDrift(released=released, created=created, corrected=corrected)
+
+    async def note_reclaimed(
+        self, first_asked: Mapping[GangKey, datetime], *, term: LeaderTerm
+    ) -> None:
+        """Remember since when gangs ask whose pods were ended for others."""
+        self._fence(term)
+        self._ages.note(first_asked, now=self._clock())
+
+    async def first_asked(self, gangs: Sequence[GangKey]) -> Mapping[GangKey, datetime]:
+        """Return since when gangs ask, for those that were reclaimed lately."""
+        self._check_available()
+        known = self._ages.known(self._clock())
+        return {gang: known[gang] for gang in gangs if gang in known}
 
     async def charges(self) -> tuple[LiveCharge, ...]:
         """Return all live charges, sorted by gang."""
