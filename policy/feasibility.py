@@ -187,6 +187,6 @@ def find_refused_replicas(shape: ReplicaShape) -> Iterator[str]:
     if not shape.max_surge or surplus <= 0:
         return
     creates = f"an update creates {count_of(surplus, 'pod')} beyond cellgate.io/gang-size"
-    until = "until old pods have ended" if shape.max_unavailable else "for ever"
+    until = " until old pods have ended" if shape.max_unavailable else ", so the update never ends"
     change = "set maxSurge: 0 and maxUnavailable: 1, or strategy type Recreate"
-    yield f"{creates}, refused {until}; {change}"
+    yield f"{creates}: Cellgate refuses such pods{until}; {change}"

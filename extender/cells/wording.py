@@ -5,7 +5,7 @@ that varies would make kube-scheduler retry without end.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Final
+from typing import Any, Final
 
 from extender.cells import queue_sentences
 from extender.cells.model import Argument, Reason, ReasonCode
@@ -22,7 +22,7 @@ from extender.cells.queue_sentences import Sentence
 from policy.pod_resources import shortage_texts
 from policy.wording import count_of, listing
 
-WORDING: Final = 2
+WORDING: Final = 3
 """Version of the sentences below. Raise it whenever a text changes: within one version, a replay
 compares texts, too."""
 
@@ -65,6 +65,15 @@ def _vc_full(
         f"gang {gang} needs {needs_text(needs, members, leaf_type)}, each member in one {kind} of "
         f"{owner_text(vc, pinned)}; {unused} of the {promised} leaf cells {share} are unused",
         f"starts once other gangs of VC {vc} have ended, or with a higher priority than theirs",
+    )
+
+
+def _vc_full_or_empty(*, gang: str, vc: str, promised: int, **told: Any) -> Sentence:  # noqa: ANN401
+    if promised:
+        return _vc_full(gang=gang, vc=vc, promised=promised, **told)
+    return (
+        f"gang {gang} has a guaranteed class, but VC {vc} was promised no leaf cells",
+        "use an opportunistic class, or another VC (label `cellgate.io/vc`)",
     )
 
 
@@ -174,7 +183,7 @@ def _gang_full(*, gang: str, members: int, leaf_cells: int) -> Sentence:
     all_members = "its only member" if members == 1 else f"all of its {members} members"
     return (
         f"gang {gang} already has {all_members} with {count_of(leaf_cells, 'leaf cell')}",
-        "delete this pod, or check `cellgate.io/gang-size`",
+        "starts once a member has ended; check `cellgate.io/gang-size`",
     )
 
 
@@ -207,8 +216,9 @@ def _preempting(
 
 def _preempted(*, gang: str, preemptor: str, priority: int, vc: str) -> Sentence:
     return (
-        f"gang {gang} is preempted by gang {preemptor} (priority {priority} in VC {vc}), which has "
-        "a better claim to these leaf cells",
+        f"gang {gang} is preempted by gang {preemptor} (priority {priority} in VC {vc}): a "
+        "guaranteed gang preempts opportunistic gangs, and gangs of its own VC with a lower "
+        "priority",
         "pods that its controller creates again wait for free leaf cells",
     )
 
@@ -331,7 +341,7 @@ def _in_a_cut_vc(write: _Writer) -> _Writer:
 
 _SENTENCES: Final[Mapping[ReasonCode, Mapping[str, _Writer]]] = {
     ReasonCode.NO_ROOM: {"gang": _no_room},
-    ReasonCode.VC_FULL: {"shortfall": _in_a_cut_vc(_vc_full), "gang": _vc_full},
+    ReasonCode.VC_FULL: {"shortfall": _in_a_cut_vc(_vc_full), "gang": _vc_full_or_empty},
     ReasonCode.BAD_CELLS: {"gang": _bad_cells},
     ReasonCode.FOREIGN_USE: {"gang": _foreign_use},
     ReasonCode.NODE_NOT_OFFERED: {"node": _place_not_offered, "needs": _room_not_offered},

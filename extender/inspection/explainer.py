@@ -81,12 +81,21 @@ class Explainer:
         self._log = log
 
     async def explain(self, namespace: str, name: str) -> JsonObject | None:
-        """Explain one pod, or a gang whose pods are gone; None if nothing is known of it."""
-        pods = chain(self._pods, self._pods.helpers.pods.values())
+        """Explain one pod, or a gang by its name or that of its workload; None if it is unknown."""
+        pods = [*chain(self._pods, self._pods.helpers.pods.values())]
         pod = next((p for p in pods if (p.namespace, p.name) == (namespace, name)), None)
-        if pod is None:
-            invalid = self._explain_invalid(namespace, name)
-            return invalid or await self._explain_gone(f"{namespace}/{name}")
+        if pod is not None:
+            return await self._explain_pod(pod)
+        members = [p for p in pods if p.namespace == namespace and name in _names(p)]
+        if members:
+            # One that waits says most about its gang.
+            pod = next((p for p in members if self._waiting.of_pod(p)), members[0])
+            end = self._ends.find(f"{namespace}/{name}")
+            return await self._explain_pod(pod) | ({"ended": show_end(end)} if end else {})
+        invalid = self._explain_invalid(namespace, name)
+        return invalid or await self._explain_gone(f"{namespace}/{name}")
+
+    async def _explain_pod(self, pod: ManagedPod) -> JsonObject:
         member = self._cluster.members.get(pod.uid)
         state = self._state(pod)
         waiting = self._waiting.of_pod(pod) if state in (_QUEUED, _WAITING) else None
@@ -247,6 +256,11 @@ class Explainer:
         except BackendError as exc:
             return {"decisions": [], "problem": f"the decision log cannot be read now: {exc}"}
         return {"decisions": [show_record(record) for record in records]}
+
+
+def _names(pod: ManagedPod) -> set[str]:
+    """Return the names of a pod's gang and of its workload."""
+    return {pod.gang.key.name, pod.workload.name if pod.workload else pod.name}
 
 
 def _named(pod: dict[str, Any]) -> dict[str, Any]:

@@ -26,7 +26,11 @@ _GETS: Final[tuple[tuple[str, str, tuple[str, ...]], ...]] = (
     ("/v1/vcs/{vc}", "One VC.", ()),
     ("/v1/cells", "Physical cells, as trees.", _PAGED),
     ("/v1/decisions", "The decision log, newest first.", ("subject", *_PAGED)),
-    ("/v1/explain/{namespace}/{pod}", "Why a pod waits, or runs where it runs.", ()),
+    (
+        "/v1/explain/{namespace}/{pod}",
+        "Why a pod, or a gang by its name, waits or runs where it runs.",
+        (),
+    ),
     ("/v1/inspect/affinitygroups", "HiveD: all affinity groups.", ()),
     ("/v1/inspect/affinitygroups/{name}", "HiveD: one affinity group.", ()),
     ("/v1/inspect/clusterstatus", "HiveD: physical and virtual clusters.", ()),

@@ -9,6 +9,7 @@ from kube.read.suspension import ReclaimMark
 from kube.read.workloads import Workload
 from policy.placement import Placement
 from policy.submission import GangKey
+from policy.wording import count_of
 
 _MOST_CHARS = 1024
 """As much as Kubernetes takes of a message."""
@@ -39,7 +40,7 @@ class PodEvents:
         for pod in members:
             message = (
                 f"gang {pod.gang.key} is now opportunistic and may be preempted: gang {by} has a "
-                f"better claim to the share of VC {pod.vc}"
+                f"higher priority and needs the share of VC {pod.vc}"
             )
             self._write(pod, "Downgraded", message)
 
@@ -60,7 +61,7 @@ class PodEvents:
         message = (
             f"{mark.why}; Cellgate has suspended {workload} and resumes it once its pods are gone: "
             "no failure is counted, and the new pods keep the age of the first ones "
-            f"(reclaim {mark.times})"
+            f"(suspended {count_of(mark.times, 'time')} so far)"
         )
         self._write_on(workload, namespace, "Preempted", message, is_warning=True)
 

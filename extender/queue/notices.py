@@ -36,6 +36,14 @@ class Notices:
             gang.noticed = None
             self._due[gang.key] = None
 
+    def note_placed(self, gang: QueuedGang) -> None:
+        """Note that all members of a gang have places; pods beyond its size still wait."""
+        waiting = [pod for pod in gang.surplus() if pod.node is None]
+        if waiting:
+            self.waits(gang, _full(gang, waiting[0]), waiting=waiting)
+        else:
+            self.resumed(gang)
+
     def note_incomplete(self, gang: QueuedGang, *, now: float) -> None:
         """Note that a gang has too few members."""
         self._incomplete.setdefault(gang.key, (gang, now))
@@ -62,3 +70,10 @@ class Notices:
 def _incomplete(gang: QueuedGang) -> Reason:
     told = {"members": len(gang.pods), "needed": gang.least, "size": gang.created_first}
     return explain(ReasonCode.GATHERING, gang=str(gang.key), **told)
+
+
+def _full(gang: QueuedGang, pod: QueuedPod) -> Reason:
+    leaf_cells = pod.request.leaf_count
+    members = sum(member.request.leaf_count == leaf_cells for member in gang.members())
+    told = {"members": members or gang.size, "leaf_cells": leaf_cells}
+    return explain(ReasonCode.GANG_FULL, gang=str(gang.key), **told)

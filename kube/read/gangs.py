@@ -169,7 +169,10 @@ def _note_nameless(pod: PodMarks) -> None:
     for key in (marks.GANG_SIZE_LABEL, marks.GANG_MIN_LABEL):
         if pod.labels.text(key):
             needed = marks.GANG_SIZE_LABEL if pod.workload else marks.GANG_LABEL
-            pod.labels.note(key, f"needs the label {needed} beside it")
+            why = (
+                "" if pod.workload else ", which names the gang of pods that no controller creates"
+            )
+            pod.labels.note(key, f"needs the label {needed} beside it{why}")
 
 
 def _group_suffix(pod: PodMarks) -> str:

@@ -364,7 +364,7 @@ async def test_a_planned_preemption_is_counted_and_a_planned_downgrade_is_announ
     await running(plane, pods, "high", size=1)
     namespace = pods.split("/")[4]
     downgraded = await told(plane, pods, "low", reason="Downgraded")
-    assert f"gang {namespace}/high has a better claim" in downgraded
+    assert f"gang {namespace}/high has a higher priority" in downgraded
 
     await end(plane, pods, "high", size=1)
     for index in range(3):

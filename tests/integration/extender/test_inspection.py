@@ -85,6 +85,16 @@ async def test_hived_shows_affinity_groups(client: KubeClient, caller: Caller) -
     assert await caller.get("/v1/inspect/affinitygroups/nobody") == 400
 
 
+async def test_a_live_gang_is_explained_by_its_name(client: KubeClient, caller: Caller) -> None:
+    for name in ("a", "b"):
+        pod = await create(client, name, gang="pair", gang_size="2", leaves=1, class_name="prod")
+        await caller.place(pod, FOUR)
+
+    told = await caller.get("/v1/explain/lab/pair")
+    assert (told["gang"], told["state"], len(told["siblings"])) == ("lab/pair", "bound", 1)
+    assert "ended" not in told
+
+
 async def test_a_pod_that_waits_is_explained(client: KubeClient, caller: Caller) -> None:
     for name in ("one", "two"):
         await caller.place(await create(client, name, class_name="prod"), FOUR)
@@ -96,7 +106,7 @@ async def test_a_pod_that_waits_is_explained(client: KubeClient, caller: Caller)
     placed = await caller.get("/v1/explain/lab/one")
     assert (placed["state"], placed["priority"]) == ("bound", 100)
     assert placed["placement"]["vcCell"] == "lab/0"
-    assert await caller.get("/v1/explain/lab/nobody") == 404
+    assert await caller.get("/v1/explain/lab/unknown") == 404
     metric = 'cellgate_extender_waiting_gangs{reason="vc-full",vc="lab"} 1.0'
     assert metric in await caller.text("/metrics")
 

@@ -28,6 +28,11 @@ def vc_full() -> Decision:
     return world.ask(a_gang("bert").of(1))
 
 
+def vc_without_promises() -> Decision:
+    world = EngineWorld(a_cluster("2 nodes x 2").promising("a"))
+    return world.ask(a_gang("bert").of(1))
+
+
 def pinned_full() -> Decision:
     world = EngineWorld(a_cluster("2 nodes x 2").pin("n1", "PIN").promising("a", pinned=["PIN"]))
     world.place(a_gang("one").of(2).pinned("PIN"))

@@ -142,8 +142,8 @@ def test_a_member_beyond_the_gangs_size_is_turned_away(engine: Engine) -> None:
             code=ReasonCode.GANG_FULL,
             arguments={"gang": "vision/bert", "members": 1, "leaf_cells": 8},
             text="gang vision/bert already has its only member with 8 leaf cells; "
-            "delete this pod, or check `cellgate.io/gang-size`",
-            change="delete this pod, or check `cellgate.io/gang-size`",
+            "starts once a member has ended; check `cellgate.io/gang-size`",
+            change="starts once a member has ended; check `cellgate.io/gang-size`",
         ),
     )
 

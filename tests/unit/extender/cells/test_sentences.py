@@ -30,6 +30,11 @@ SENTENCES: dict[Callable[[], Decision | Reason], tuple[ReasonCode, str]] = {
         "2 leaf cells of pinned cell PIN are unused; starts once other gangs of VC a have ended, "
         "or with a higher priority than theirs",
     ),
+    requests.vc_without_promises: (
+        ReasonCode.VC_FULL,
+        "gang ns/bert has a guaranteed class, but VC a was promised no leaf cells; use an "
+        "opportunistic class, or another VC (label `cellgate.io/vc`)",
+    ),
     requests.bad_cells: (
         ReasonCode.BAD_CELLS,
         "gang ns/bert needs 2 x 2 leaf cells; 2 of the leaf cells that it could use are bad; "
@@ -88,8 +93,8 @@ SENTENCES: dict[Callable[[], Decision | Reason], tuple[ReasonCode, str]] = {
     ),
     requests.gang_full: (
         ReasonCode.GANG_FULL,
-        "gang ns/bert already has its only member with 2 leaf cells; delete this pod, or check "
-        "`cellgate.io/gang-size`",
+        "gang ns/bert already has its only member with 2 leaf cells; starts once a member has "
+        "ended; check `cellgate.io/gang-size`",
     ),
     requests.members_ending: (
         ReasonCode.MEMBERS_ENDING,
@@ -111,9 +116,9 @@ SENTENCES: dict[Callable[[], Decision | Reason], tuple[ReasonCode, str]] = {
     ),
     requests.preempted: (
         ReasonCode.PREEMPTED,
-        "gang ns/bert is preempted by gang ns/urgent (priority 9 in VC a), which has a better "
-        "claim to these leaf cells; pods that its controller creates again wait for free leaf "
-        "cells",
+        "gang ns/bert is preempted by gang ns/urgent (priority 9 in VC a): a guaranteed gang "
+        "preempts opportunistic gangs, and gangs of its own VC with a lower priority; pods that "
+        "its controller creates again wait for free leaf cells",
     ),
     requests.gathering: (
         ReasonCode.GATHERING,
@@ -311,7 +316,7 @@ def test_every_code_has_a_sentence() -> None:
 def test_another_sentence_is_another_version_of_the_wording() -> None:
     texts = sorted(text for _, text in SENTENCES.values())
     told = "raise WORDING if a sentence has changed; a sentence that is new needs no new version"
-    assert (WORDING, zlib.crc32("\n".join(texts).encode())) == (2, 983412775), told
+    assert (WORDING, zlib.crc32("\n".join(texts).encode())) == (3, 2768217056), told
 
 
 def test_long_lists_are_cut() -> None:

@@ -175,7 +175,7 @@ def test_a_gang_that_is_downgraded_is_told_by_whom(shell: Shell) -> None:
     shell.outcomes.decided(decision)
     ((name, message),) = shell.events.said("Downgraded")
     assert name == "low"
-    assert "gang lab/high has a better claim" in message
+    assert "gang lab/high has a higher priority" in message
 
 
 def test_two_thousand_gangs_that_wait_cost_nothing_until_their_reason_changes(shell: Shell) -> None:

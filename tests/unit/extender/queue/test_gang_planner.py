@@ -99,6 +99,22 @@ def test_surplus_members_stay_behind_the_gate() -> None:
     assert len(step(world)) == 2
 
 
+def test_the_owner_of_a_surplus_member_is_told_until_it_starts() -> None:
+    world = world_of_two_vcs()
+    for request in a_gang("bert").of(1, 1, 1).members():
+        world.create(request, size=2)
+    deliver(world)
+    assert notices(world) == {
+        "bert": "gang ns/bert already has all of its 2 members with 1 leaf cell; starts once a "
+        "member has ended; check `cellgate.io/gang-size`"
+    }
+    run(world)
+    assert notices(world) == {}, "once"
+    world.delete(PodUid("bert-0"))
+    deliver(world)
+    assert notices(world) == {"bert": ""}
+
+
 def test_higher_priorities_come_first_then_the_older() -> None:
     world = world_of_two_vcs()
     for name, priority in (("old", 0), ("young", 0), ("high", 5)):

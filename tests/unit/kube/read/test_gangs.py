@@ -172,9 +172,9 @@ def _without_one_after_the_other(pod: PodBuilder) -> list[PodBuilder]:
         pytest.param(
             _POD.labelled(marks.GANG_SIZE_LABEL, "4").labelled(marks.GANG_MIN_LABEL, "x"),
             [
-                "metadata.labels[cellgate.io/gang-size]: "
-                "needs the label cellgate.io/gang beside it",
-                "metadata.labels[cellgate.io/gang-min]: needs the label cellgate.io/gang beside it",
+                f"metadata.labels[cellgate.io/gang-{label}]: needs the label cellgate.io/gang "
+                "beside it, which names the gang of pods that no controller creates"
+                for label in ("size", "min")
             ],
             id="a size without a gang",
         ),

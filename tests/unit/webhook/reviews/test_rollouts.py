@@ -52,17 +52,20 @@ def test_it_is_refused_if_the_rules_say_so() -> None:
 
 
 @pytest.mark.parametrize(
-    ("strategy", "sentence"),
+    ("strategy", "pods", "until"),
     [
-        ({}, "an update creates 1 pod beyond cellgate.io/gang-size, refused until old pods"),
-        (rolling(2, 1), "an update creates 2 pods beyond cellgate.io/gang-size, refused until"),
-        (rolling("50%", 0), "an update creates 2 pods beyond cellgate.io/gang-size, refused for"),
-        (rolling(1, "10%"), "an update creates 1 pod beyond cellgate.io/gang-size, refused for"),
+        ({}, "1 pod", " until old pods have ended"),
+        (rolling(2, 1), "2 pods", " until old pods have ended"),
+        (rolling("50%", 0), "2 pods", ", so the update never ends"),
+        (rolling(1, "10%"), "1 pod", ", so the update never ends"),
     ],
 )
-def test_an_update_with_surge_is_refused_pods(strategy: dict[str, Any], sentence: str) -> None:
+def test_an_update_with_surge_is_refused_pods(
+    strategy: dict[str, Any], pods: str, until: str
+) -> None:
     (line,) = warnings("Deployment", strategy=strategy)
-    assert line.startswith(f"cellgate: {sentence}")
+    creates = f"cellgate: an update creates {pods} beyond cellgate.io/gang-size"
+    assert line.startswith(f"{creates}: Cellgate refuses such pods{until}")
     assert line.endswith(_CHANGE)
 
 
