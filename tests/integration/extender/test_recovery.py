@@ -89,7 +89,7 @@ async def _released(client: KubeClient, name: str) -> dict[str, Any]:
     async with asyncio.timeout(10):
         while (pod := await client.request("GET", f"{PODS}/{name}"))["spec"].get("schedulingGates"):
             await asyncio.sleep(0.02)
-    return pod  # type: ignore[no-any-return]
+    return pod
 
 
 async def test_devices_of_pods_that_we_did_not_place_are_never_handed_out(
