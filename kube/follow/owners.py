@@ -75,7 +75,7 @@ class OwnerChains:
         if uid not in self._above and uid not in self._unread:
             if uid not in self._reading:
                 task = self._reading[uid] = asyncio.create_task(self._read(link, namespace))
-                task.add_done_callback(_note_error)
+                task.add_done_callback(note_error)
             # Shielded: all pods of a controller share the request, also one that comes in too late.
             await asyncio.shield(self._reading[uid])
         return self._above.get(uid)
@@ -100,7 +100,7 @@ class OwnerChains:
             self._unread[uid] = None
 
 
-def _note_error(task: asyncio.Task[None]) -> None:
+def note_error(task: asyncio.Task[None]) -> None:
     """Retrieve the error of a request whose callers may all have given up."""
     if not task.cancelled():
         task.exception()

@@ -1,5 +1,6 @@
 """Pods: who is believed, what is written into them, what is refused."""
 
+import asyncio
 from typing import Any
 
 import pytest
@@ -333,6 +334,34 @@ async def test_a_member_whose_workload_cannot_be_read_is_created_again_later() -
     single = default_scheduler_pod("b").controlled_by("Job", "b")
     _, stored = await _create(webhook, single, user=JOB_CONTROLLER)
     assert stored["metadata"]["annotations"]["cellgate.io/workload"] == workload_mark("b")
+
+
+class _Slow(_Owners):
+    """An API server that takes long to list pods, of which it has one."""
+
+    def __init__(self, pod: PodBuilder) -> None:
+        super().__init__(a_stored_owner("a"))
+        self._pod = pod
+
+    async def request(self, method: str, path: str, **_: Any) -> dict[str, Any]:
+        if not path.endswith("/pods"):
+            return await super().request(method, path)
+        self.asked.append(path)
+        await asyncio.sleep(0.12)
+        return {"items": [self._pod]}
+
+
+async def test_a_slow_list_of_pods_divides_no_gang() -> None:
+    """Its answer counts for the next attempt."""
+    client = _Slow(_a_member("a").annotated("cellgate.io/decision", "1"))
+    webhook = Webhook(client=client)
+    refused, _ = await _create(webhook, _a_member("a"), user=JOB_CONTROLLER)
+    assert (refused.is_allowed, refused.code) == (False, 429)
+    assert refused.message == "the pods of gang bert cannot be read now; try again"
+    await asyncio.sleep(0.1)
+    _, stored = await _create(webhook, _a_member("a"), user=JOB_CONTROLLER)
+    assert "cellgate.io/workload" not in stored["metadata"]["annotations"]
+    assert len([path for path in client.asked if path.endswith("/pods")]) == 1
 
 
 async def test_a_launcher_without_devices_is_gated_in_the_class_of_its_gang_and_not_charged() -> (
