@@ -62,6 +62,8 @@ SCHEDULER_NAME: Final = "cellgate-scheduler"
 # Kubernetes.
 DEFAULT_SCHEDULER_NAME: Final = "default-scheduler"
 DEFAULT_NAMESPACE: Final = "default"
+JOB_UID_LABEL: Final = "batch.kubernetes.io/controller-uid"
+"""On the pods of a Job."""
 JOB_INDEX_LABEL: Final = "batch.kubernetes.io/job-completion-index"
 DEFAULT_LEAF_RESOURCES: Final = ("nvidia.com/gpu", "amd.com/gpu")
 MIRROR_ANNOTATION: Final = "kubernetes.io/config.mirror"

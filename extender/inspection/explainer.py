@@ -89,7 +89,7 @@ class Explainer:
         members = [p for p in pods if p.namespace == namespace and name in _names(p)]
         if members:
             # One that waits says most about its gang.
-            pod = next((p for p in members if self._waiting.of_pod(p)), members[0])
+            pod = next((p for p in members if self._state(p) in (_QUEUED, _WAITING)), members[0])
             end = self._ends.find(f"{namespace}/{name}")
             return await self._explain_pod(pod) | ({"ended": show_end(end)} if end else {})
         invalid = self._explain_invalid(namespace, name)

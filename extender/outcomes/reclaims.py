@@ -20,7 +20,7 @@ from extender.feeds.pod_feed import PodSink
 from extender.metrics import ExtenderMetrics
 from extender.outcomes.outcomes import Outcomes
 from kube.api.client import KubeError
-from kube.api.suspender import CannotSuspendError, MarkedWorkload, Resumption
+from kube.api.suspender import CannotSuspendError, EndsWith, MarkedWorkload, Resumption
 from kube.read.managed_pod import ManagedPod
 from kube.read.suspension import SUSPENDABLE, ReclaimMark
 from kube.read.workloads import Workload
@@ -53,7 +53,13 @@ class SuspendWorkloads(Protocol):
     """What a gentle end needs of Kubernetes."""
 
     async def suspend(
-        self, workload: Workload, *, namespace: str, mark: ReclaimMark, is_wanted: IsWanted
+        self,
+        workload: Workload,
+        *,
+        namespace: str,
+        mark: ReclaimMark,
+        ends: EndsWith,
+        is_wanted: IsWanted,
     ) -> ReclaimMark:
         """Suspend a workload with a mark; CannotSuspendError, KubeError."""
 
@@ -145,19 +151,24 @@ class Reclaims:
             if is_suspended is None:
                 raise BackendError("the attempt for another pod of the workload failed")
         elif self._are_all(workload, victims):
-            is_suspended = await self._suspend_once(pod, workload, why=why, is_wanted=is_wanted)
+            ends = self._ends_with(workload, victims)
+            is_suspended = await self._suspend_once(pod, why=why, ends=ends, is_wanted=is_wanted)
         else:
             is_suspended = workload.uid in self._open
         return is_suspended and await self._is_ending(pod)
 
     async def _suspend_once(
-        self, pod: ManagedPod, workload: Workload, *, why: str, is_wanted: IsWanted
+        self, pod: ManagedPod, *, why: str, ends: EndsWith, is_wanted: IsWanted
     ) -> bool:
-        """Suspend a workload; the other pods of it that are to end wait for the result."""
+        """Suspend a pod's workload; its other pods that are to end wait for the result."""
+        workload = pod.workload
+        assert workload is not None, "may_suspend was asked"
         done = self._under_way[workload.uid] = asyncio.get_running_loop().create_future()
         is_suspended: bool | None = None
         try:
-            is_suspended = await self._suspend(pod, workload, why=why, is_wanted=is_wanted)
+            is_suspended = await self._suspend(
+                pod, workload, why=why, ends=ends, is_wanted=is_wanted
+            )
         finally:
             del self._under_way[workload.uid]
             done.set_result(is_suspended)
@@ -178,8 +189,28 @@ class Reclaims:
             for pod in self._pods.workloads.of(workload.uid)
         )
 
+    def _ends_with(self, workload: Workload, victims: Container[PodUid]) -> EndsWith:
+        """Return which pods may end with a workload; `_are_all` judges those with leaf cells."""
+        own = self._pods.workloads.of(workload.uid)
+
+        def includes(uid: PodUid, is_decided: bool) -> bool:
+            pod = self._pods.get(uid)
+            if pod is None:
+                # It has ended, or it is new and waits behind the gate; otherwise it is not managed.
+                return is_decided or self._pods.has_ended(uid)
+            return uid in victims or not pod.is_helper or pod.node is None
+
+        controllers = {pod.controller.uid for pod in own if pod.controller is not None}
+        return EndsWith(includes=includes, controllers=controllers)
+
     async def _suspend(
-        self, pod: ManagedPod, workload: Workload, *, why: str, is_wanted: IsWanted
+        self,
+        pod: ManagedPod,
+        workload: Workload,
+        *,
+        why: str,
+        ends: EndsWith,
+        is_wanted: IsWanted,
     ) -> bool:
         assert self._suspender is not None, "may_suspend was asked"
         workloads = self._pods.workloads
@@ -192,7 +223,7 @@ class Reclaims:
         )
         try:
             written = await self._suspender.suspend(
-                workload, namespace=pod.namespace, mark=mark, is_wanted=is_wanted
+                workload, namespace=pod.namespace, mark=mark, ends=ends, is_wanted=is_wanted
             )
         except CannotSuspendError as exc:
             if is_wanted():

@@ -248,6 +248,8 @@ class GangPlanner:
     def _renew(self, now: float) -> None:
         """Renew the leases of unfinished gangs: a part of a gang is of no use, and what slow
         victims leave must still be reserved when they have ended."""
+        for key in list(self._unfinished):
+            self._note_unfinished(self._seen[key], now=now)
         for key in dict.fromkeys([*self._unfinished, *self.held]):
             self._cells.renew(key, now=now)
 
@@ -262,7 +264,7 @@ class GangPlanner:
         """Bring a gang into the state that its pods imply, and start the actions that it needs."""
         if not still_preempts(gang, self._cells):
             gang.victims = ()
-        self._note_unfinished(gang)
+        self._note_unfinished(gang, now=now)
         self.held.review(gang)
         for uid in self.held.refused_members(gang):
             self._refused.refuse(uid, now=now)
@@ -291,10 +293,8 @@ class GangPlanner:
             if pod.alone is not None:
                 self.see(replace(pod, request=pod.alone, gang_size=1, alone=None))
 
-    def _note_unfinished(self, gang: QueuedGang) -> None:
-        has_unbound = any(pod.node is None for pod in gang.pods.values())
-        runs_in_part = gang.has_begun and (has_unbound or gang.awaits_members)
-        if runs_in_part or gang.victims:
+    def _note_unfinished(self, gang: QueuedGang, *, now: float) -> None:
+        if gang.is_unfinished(now):
             self._unfinished[gang.key] = None
         else:
             self._unfinished.pop(gang.key, None)

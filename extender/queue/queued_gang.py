@@ -16,6 +16,8 @@ PriorityOf = Callable[[PodUid], int | None]
 _REFUSED_SECONDS = 60.0
 _LONGEST_REFUSED_SECONDS = 480.0
 _PAUSE_SECONDS = 5.0
+_LATE_SECONDS = 1800.0
+"""How long leaf cells are leased for members that are created later: they may never be."""
 
 
 @dataclass(slots=True, eq=False)
@@ -49,6 +51,8 @@ class QueuedGang:
     """Members that have succeeded, by the UID of their workload."""
     late: tuple[int, ...] = ()
     """The leaf cells of each member that is created only after others are Ready."""
+    _awaits_since: float | None = None
+    """Since when only members are missing that are created later."""
     _in_order: list[QueuedPod] | None = None
     """Its pods, sorted; None after a change."""
 
@@ -123,6 +127,18 @@ class QueuedGang:
     def awaits_members(self) -> bool:
         """Whether members will be created later, for which leaf cells are leased."""
         return bool(self.pods and self.late) and len(self.pods) < self.left
+
+    def is_unfinished(self, now: float) -> bool:
+        """Tell whether its leases are renewed: only some members run, or its victims are ending."""
+        if self.victims or not self.has_begun:
+            return bool(self.victims)
+        has_unbound = any(pod.node is None for pod in self.pods.values())
+        if has_unbound or not self.awaits_members:
+            self._awaits_since = None
+            return has_unbound
+        if self._awaits_since is None:
+            self._awaits_since = now
+        return now - self._awaits_since < _LATE_SECONDS
 
     @property
     def left(self) -> int:

@@ -20,6 +20,7 @@ from extender.feeds.pod_feed import PodSink
 from kube.api.events import Event, EventWriter
 from kube.read.managed_pod import ManagedPod
 from kube.read.nodes import KubeNode
+from kube.read.workloads import Workload
 from policy.errors import BackendError
 from policy.quarantine import BlamedNode, QuarantineRule, StartFailure, find_bad_nodes
 from policy.submission import NodeName, PodUid
@@ -105,12 +106,13 @@ class NodeQuarantine:
 
     async def _begin(self, blamed: BlamedNode, rule: QuarantineRule, now: float) -> None:
         until = datetime.fromtimestamp(now + rule.for_seconds, UTC).isoformat(timespec="seconds")
-        told = {"until": until, "workloads": list(blamed.workloads[:_LISTED])}
+        workloads = [_show_workload(one) for one in blamed.workloads[:_LISTED]]
+        told = {"until": until, "workloads": workloads}
         if await self._mark(blamed.node, orjson.dumps(told).decode()):
             count = count_of(len(blamed.workloads), "different workload")
             message = (
                 f"no gang is placed here until {until}: members of {count} failed at start within "
-                f"{rule.within_seconds:.0f} seconds ({listing(blamed.workloads[:_LISTED])}); "
+                f"{rule.within_seconds:.0f} seconds ({listing(workloads)}); "
                 "remove the annotation cellgate.io/quarantine to use the node again"
             )
             self._tell(blamed.node, "Quarantined", message, is_warning=True)
@@ -155,3 +157,10 @@ def read_until(node: KubeNode) -> float | None:
     except (ValueError, KeyError, TypeError):
         return None
     return until.timestamp() if until.tzinfo is not None else None
+
+
+def _show_workload(workload: str) -> str:
+    """Write the key of a workload for people: `Job lab/bert`; that of a gang as it is."""
+    namespace, _, mark = workload.partition("/")
+    found = Workload.parse(mark)
+    return f"{found.kind} {namespace}/{found.name}" if found else workload

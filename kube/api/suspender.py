@@ -5,24 +5,27 @@ workload that says why it is suspended, and any later leader can resume it. Both
 object's resource version, so that a change by its owner is never overwritten.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 from typing import Any, Final
 
-from kube.api.client import MERGE_PATCH, KubeClient, KubeError, Object
-from kube.marks import RECLAIMED_MARK
+from kube.api.client import MERGE_PATCH, METADATA_LIST, KubeClient, KubeError, Object
+from kube.marks import DECISION_ANNOTATION, JOB_UID_LABEL, RECLAIMED_MARK
 from kube.read import suspension
 from kube.read.suspension import SUSPENDABLE, ReclaimMark, SuspendableKind
-from kube.read.workloads import Workload
-from kube.values.objects import items
+from kube.read.workloads import Workload, controller_of
+from kube.values.objects import items, mapping, marks_of
+from policy.submission import PodUid
 from service.memory import ExpiringMap
 
 _TRIES: Final = 3
 _DISCOVERY_SECONDS: Final = 300.0
 _KINDS: Final = 64
 _PAGE: Final = "500"
+_JOB: Final = ("batch", "Job")
+_LIVE: Final = "status.phase!=Succeeded,status.phase!=Failed"
 
 
 class CannotSuspendError(Exception):
@@ -35,6 +38,16 @@ class Resumption(StrEnum):
     DONE = "resumed"
     NOT_YET = "its controller has not suspended it yet"
     LEFT = "gone, finished, or its owner decides about it now"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EndsWith:
+    """The pods that may end together with a workload."""
+
+    includes: Callable[[PodUid, bool], bool]
+    """Asked about a pod that exists, and whether Cellgate has decided about that one."""
+    controllers: Collection[str]
+    """The UIDs of the controllers of its pods that end."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,9 +86,12 @@ class WorkloadSuspender:
         *,
         namespace: str,
         mark: ReclaimMark,
+        ends: EndsWith,
         is_wanted: Callable[[], bool],
     ) -> ReclaimMark:
         """Suspend a workload; return its mark, which keeps the age of earlier marks.
+
+        `ends` tells which of its pods may end; if it has others, it is not suspended.
 
         A workload that the leader before this one suspended keeps that leader's mark. Raises
         CannotSuspendError if it must not be suspended, KubeError if the API server failed.
@@ -90,12 +106,33 @@ class WorkloadSuspender:
                     raise CannotSuspendError("its owner has suspended it")
                 return before
             _check(obj, kind)
+            await self._check_pods(workload, namespace, ends)
             if not is_wanted():
                 raise CannotSuspendError("it need not end any more")
             now = mark.following(before)
             if await self._write(path, obj, kind=kind, mark=now, is_suspended=True):
                 return now
         raise CannotSuspendError("it changes all the time")
+
+    async def _check_pods(self, workload: Workload, namespace: str, ends: EndsWith) -> None:
+        """Raise CannotSuspendError if the workload has pods that need not end.
+
+        Cellgate follows only managed pods; a workload may also have others.
+        """
+        query = {"fieldSelector": _LIVE, "resourceVersion": "0"}  # from the API server's cache
+        if (workload.group, workload.kind) == _JOB:
+            query["labelSelector"] = f"{JOB_UID_LABEL}={workload.uid}"
+        path = f"/api/v1/namespaces/{namespace}/pods"
+        found = await self._client.request("GET", path, query=query, accept=METADATA_LIST)
+        controllers = {workload.uid, *ends.controllers}
+        for pod in items(found.get("items")):
+            link, metadata = controller_of(pod), mapping(pod.get("metadata"))
+            is_own = link is not None and link.workload.uid in controllers
+            is_ending = metadata.get("deletionTimestamp") is not None
+            is_decided = DECISION_ANNOTATION in marks_of(pod, "annotations")
+            uid = PodUid(str(metadata.get("uid")))
+            if is_own and not is_ending and not ends.includes(uid, is_decided):
+                raise CannotSuspendError(f"its pod {metadata.get('name')} need not end")
 
     async def resume(self, workload: Workload, *, namespace: str) -> Resumption:
         """Resume a workload that carries the mark, once its controller has suspended it."""

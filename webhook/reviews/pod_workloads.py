@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from kube import marks
-from kube.api.client import KubeClient, KubeError
+from kube.api.client import METADATA_LIST, KubeClient, KubeError
 from kube.follow.owners import OwnerChains
 from kube.read.late_members import format_late, late_of
 from kube.read.workloads import Workload, controller_of
@@ -20,7 +20,6 @@ from service.memory import BoundedMap
 from webhook.ledger_access.time_budget import KUBE_SECONDS, within_budget
 
 _LIVE: Final = "status.phase!=Succeeded,status.phase!=Failed"
-_METADATA_LIST: Final = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
 _KEPT: Final = 10_000
 _UPGRADE_SECONDS: Final = 1800.0
 """How long webhooks of an earlier version may run beside this one."""
@@ -90,7 +89,7 @@ class PodWorkloads:
         try:
             async with within_budget(KUBE_SECONDS):
                 path = f"/api/v1/namespaces/{namespace}/pods"
-                found = await self._client.request("GET", path, query=query, accept=_METADATA_LIST)
+                found = await self._client.request("GET", path, query=query, accept=METADATA_LIST)
         except (KubeError, TimeoutError):
             return False
         own = controller_of(obj)

@@ -92,6 +92,10 @@ async def test_a_live_gang_is_explained_by_its_name(client: KubeClient, caller: 
 
     told = await caller.get("/v1/explain/lab/pair")
     assert (told["gang"], told["state"], len(told["siblings"])) == ("lab/pair", "bound", 1)
+    pod = await create(client, "c", gang="pair", gang_size="2", leaves=1, class_name="prod")
+    await caller.filter(pod, FOUR)
+    told = await caller.get("/v1/explain/lab/pair")
+    assert (told["pod"], told["waiting"]["code"]) == ("lab/c", "gang-full"), "one that waits"
     assert "ended" not in told
 
 

@@ -10,7 +10,7 @@ from extender.outcomes.evictions import Evictions
 from kube.api.binder import PodRef
 from kube.api.client import KubeError
 from kube.api.pod_ender import Ended
-from kube.api.suspender import CannotSuspendError, MarkedWorkload, Resumption
+from kube.api.suspender import CannotSuspendError, EndsWith, MarkedWorkload, Resumption
 from kube.marks import WORKLOAD_ANNOTATION
 from kube.read.suspension import ReclaimMark
 from kube.read.workloads import Workload
@@ -19,7 +19,7 @@ from tests.support.background import background
 from tests.support.eventually import eventually
 from tests.support.extender.gang_pods import bound
 from tests.support.extender.shell import Shell
-from tests.support.kube.pods import PodBuilder
+from tests.support.kube.pods import PodBuilder, a_pod
 
 UID = "6f0c0000-0000-0000-0000-000000000000"
 JOB = Workload(group="batch", kind="Job", name="low", uid=UID)
@@ -39,6 +39,9 @@ class OneWorkload:
         self.resumed = 0
         self.left_by_others: list[MarkedWorkload] = []
         self.unlisted = ""
+        self.pods: list[PodUid] = []
+        """What the API server lists of it."""
+        self.spared: list[PodUid] = []
 
     async def suspend(
         self,
@@ -46,8 +49,10 @@ class OneWorkload:
         *,
         namespace: str,
         mark: ReclaimMark,
+        ends: EndsWith,
         is_wanted: Callable[[], bool],
     ) -> ReclaimMark:
+        self.spared = [uid for uid in self.pods if not ends.includes(uid, uid == "decided")]
         await asyncio.sleep(0)
         self.errors -= 1
         if self.error is not None and self.errors >= 0:
@@ -129,6 +134,19 @@ async def test_a_workload_whose_pods_are_all_victims_is_suspended_once(
     told = dict(world.shell.events.said("Preempted"))
     assert told["a"] == told["b"] == WHY
     assert "Cellgate has suspended Job low" in told["low"]
+
+
+async def test_pods_that_are_not_managed_do_not_end_with_their_workload(
+    world: ReclaimWorld,
+) -> None:
+    running, gated, gone = (a_pod(name).in_gang("g", size=4) for name in ("r", "w", "gone"))
+    for helper in (running.bound_to("node-00"), gated, gone):
+        world.shell.pods.upsert(helper)
+    world.shell.pods.remove(gone)
+    names = ("uid-of-a", "uid-of-r", "uid-of-w", "uid-of-gone", "decided", "driver")
+    world.api.pods = [PodUid(name) for name in names]
+    await world.reclaim("a", "b")
+    assert world.api.spared == ["uid-of-r", "driver"]
 
 
 async def test_a_part_of_a_workload_is_evicted(world: ReclaimWorld) -> None:

@@ -42,6 +42,25 @@ def test_a_gang_starts_without_its_late_members_and_holds_their_cells() -> None:
     assert len(nodes_of_gang(world, "bert")) == 2
 
 
+def test_cells_of_late_members_that_never_come_are_free_after_half_an_hour() -> None:
+    world = world_of_two_vcs()
+    _create(world, 0)
+    run(world)
+    submit(world, a_gang("other").of(4))
+    while world.now < 1790:
+        world.now += LEASE_SECONDS / 2
+        run(world)
+    assert nodes_of_gang(world, "other") == [None]
+    for _ in range(4):
+        world.now += LEASE_SECONDS / 2
+        run(world)
+    assert is_whole(world, "other")
+    assert is_whole(world, "bert")
+    _create(world, 1)
+    run(world)
+    assert None in nodes_of_gang(world, "bert"), "it waits for room like any other"
+
+
 def test_a_gang_that_lacks_room_for_its_late_members_does_not_start() -> None:
     world = world_of_two_vcs()
     submit(world, a_gang("other").of(4))

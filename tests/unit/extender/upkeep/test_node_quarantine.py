@@ -100,6 +100,17 @@ async def test_a_node_on_which_three_workloads_fail_is_left_out_until_its_time_i
     assert [event.reason for event in ward.events.written] == ["Quarantined", "QuarantineEnded"]
 
 
+async def test_the_event_names_workloads_by_kind_and_name() -> None:
+    ward = Ward()
+    for number, name in enumerate(("a", "b", "c")):
+        uid = f"5bb4ab8c-9636-452a-a610-66550a28142{number}"
+        pod = _failed(name, node="node-00", at=ward.now)
+        ward.shell.pods.upsert(pod.annotated("cellgate.io/workload", f"batch/Job/{name}/{uid}"))
+    await ward.look()
+    (event,) = ward.events.written
+    assert "(Job lab/a, Job lab/b, Job lab/c)" in event.message
+
+
 async def test_an_admin_ends_a_quarantine_and_old_failures_do_not_begin_it_again() -> None:
     ward = Ward()
     failed = ward.fail("a", "b", "c")

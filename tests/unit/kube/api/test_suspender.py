@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from kube.api.client import KubeError
-from kube.api.suspender import CannotSuspendError, Resumption, WorkloadSuspender
-from kube.marks import RECLAIMED_MARK
+from kube.api.suspender import CannotSuspendError, EndsWith, Resumption, WorkloadSuspender
+from kube.marks import DECISION_ANNOTATION, JOB_UID_LABEL, RECLAIMED_MARK
 from kube.read.suspension import ReclaimMark
 from kube.read.workloads import Workload
 
@@ -19,6 +19,11 @@ KEY = "5a1f0a52-6f0e-4c0f-9a54-0a4f9be1c9d1"
 MARK = ReclaimMark(why="why", gang="lab/low", decision=KEY, at=20.0, first_asked=10.0)
 
 
+def a_pod(name: str, **metadata: Any) -> dict[str, Any]:
+    owner = {"apiVersion": "batch/v1", "kind": "Job", "name": "low", "uid": UID, "controller": True}
+    return {"metadata": {"name": name, "uid": name, "ownerReferences": [owner], **metadata}}
+
+
 class OneJob:
     """An API server with one Job, whose controller suspends it at once."""
 
@@ -27,6 +32,7 @@ class OneJob:
         self.conflicts = 0
         self.forbidden = False
         self.controls = True
+        self.pods: list[dict[str, Any]] = [a_pod("a"), a_pod("b")]
         self.job: dict[str, Any] = {
             "metadata": {
                 "name": "low", "namespace": "lab", "uid": UID,
@@ -44,11 +50,16 @@ class OneJob:
         query: dict[str, str] | None = None,
         body: dict[str, Any] | None = None,
         content_type: str = "",
+        accept: str = "",
     ) -> dict[str, Any]:
         if path == "/apis/batch":
             return {"versions": [{"version": "v1"}]}
         if path == "/apis/batch/v1":
             return {"resources": [{"name": "jobs/status", "kind": "Job"}, *_JOBS]}
+        if path == "/api/v1/namespaces/lab/pods":
+            assert query is not None
+            assert query["labelSelector"] == f"{JOB_UID_LABEL}={UID}"
+            return {"items": deepcopy(self.pods)}
         if path == "/apis/batch/v1/jobs":
             assert query is not None
             assert query["labelSelector"] == RECLAIMED_MARK
@@ -92,7 +103,10 @@ def suspender(api: OneJob) -> WorkloadSuspender:
 
 
 async def _suspend(suspender: WorkloadSuspender, **how: Any) -> ReclaimMark:
-    arguments = {"namespace": "lab", "mark": MARK, "is_wanted": lambda: True, **how}
+    ends = EndsWith(
+        includes=lambda uid, is_decided: is_decided or uid in ("a", "b"), controllers=[UID]
+    )
+    arguments = {"namespace": "lab", "mark": MARK, "ends": ends, "is_wanted": lambda: True, **how}
     return await suspender.suspend(JOB, **arguments)
 
 
@@ -107,6 +121,20 @@ async def test_a_workload_is_suspended_found_and_resumed(
     assert api.job["spec"] == {"suspend": False}
     assert api.job["metadata"]["labels"] == {RECLAIMED_MARK: "resumed"}
     assert [one.is_suspended for one in await suspender.marked("batch", "Job")] == [False]
+
+
+async def test_a_workload_with_a_pod_that_need_not_end_is_not_suspended(
+    api: OneJob, suspender: WorkloadSuspender
+) -> None:
+    api.pods.append(a_pod("ends", deletionTimestamp="2026-01-01T00:00:00Z"))
+    api.pods.append(a_pod("new", annotations={DECISION_ANNOTATION: "x"}))
+    api.pods.append({"metadata": {"name": "of another workload", "uid": "c"}})
+    await _suspend(suspender)
+    await suspender.resume(JOB, namespace="lab")
+    api.pods.append(a_pod("driver"))
+    with pytest.raises(CannotSuspendError, match="pod driver need not end"):
+        await _suspend(suspender)
+    assert api.job["spec"]["suspend"] is False
 
 
 async def test_a_second_reclaim_keeps_the_age(api: OneJob, suspender: WorkloadSuspender) -> None:
