@@ -66,7 +66,7 @@ async def running(plane: ControlPlane, pods: str, job: str, *, size: int) -> lis
         found = [pod for pod in all_pods if pod["status"].get("phase") == "Running"]
         return len(found) == size
 
-    await poll_until(look, deadline_seconds=20, explain=lambda: f"{len(found)} of {job} run")
+    await poll_until(look, deadline_seconds=40, explain=lambda: f"{len(found)} of {job} run")
     return found
 
 
