@@ -289,6 +289,7 @@ async def _recover(
             cluster=state.cluster,
             pods=state.pods,
             half_bound=upkeep.half_bound,
+            late_leases=upkeep.late_leases,
             reranker=state.reranker,
             now=state.clock.monotonic(),
         )

@@ -40,6 +40,7 @@ from extender.room.fitting_nodes import FittingNodes
 from extender.settings import LEADERSHIP, ExtenderSettings
 from extender.upkeep.budget_sync import BudgetSync
 from extender.upkeep.half_bound_gangs import HalfBoundGangs
+from extender.upkeep.late_leases import LateLeases
 from extender.upkeep.ledger_sync import LedgerSync
 from extender.upkeep.node_quarantine import NodeQuarantine
 from extender.upkeep.node_recorder import NodeRecorder
@@ -102,6 +103,7 @@ class ExtenderState:
         self.room = ClusterRoom()
         self.fitting_nodes = FittingNodes(self.room)
         self.volumes = Volumes()
+        self.pod_needs = PodNeeds(self.fitting_nodes, self.volumes)
         follow_members(self.cluster.members, self.room)
         self.policies = PolicySink(self.events)
         self.file = ClusterFile(file, self.policies) if (file := settings.cluster_file) else None
@@ -316,10 +318,17 @@ class ExtenderUpkeep:
             metrics=state.metrics,
             clock=state.clock,
         )
+        self.late_leases = LateLeases(
+            cluster=state.cluster,
+            pods=state.pods,
+            nodes_for=state.pod_needs.fitting,
+            clock=state.clock,
+        )
         self.half_bound = HalfBoundGangs(
             cluster=state.cluster,
             pods=state.pods,
             to_request=to_request,
+            nodes_for=state.pod_needs.fitting,
             evictions=verbs.evictions,
             outcomes=state.outcomes,
             clock=state.clock,
@@ -372,7 +381,7 @@ def _build_planner(
     planner = PlanningLoop(
         cells=cells,
         pods=state.pods,
-        needs=PodNeeds(state.fitting_nodes, state.volumes),
+        needs=state.pod_needs,
         to_request=state.translating(to_member_request),
         held=HeldPods(awaits_group=state.groups.is_awaited, quota=state.quota_queue),
         executor=executor,

@@ -12,6 +12,8 @@ from policy.topology import CellAddress, ChainName, PinnedCellId
 
 OPPORTUNISTIC = -1
 HIGHEST_PRIORITY = 1000
+NO_MEMBER: Final = PodUid("")
+"""In a request: the place is for a member of a known gang that does not exist yet."""
 NO_LIMITS: Final[Mapping[NodeName, int]] = MappingProxyType({})
 """Limits say of some nodes how many idle leaf cells a gang may use there at most."""
 

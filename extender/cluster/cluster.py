@@ -11,7 +11,16 @@ from typing import Final
 
 from extender.cells.answers import for_lack
 from extender.cells.engine import Engine
-from extender.cells.model import Decision, MemberRequest, Place, PlacedMember, Preempt, Reject, Wait
+from extender.cells.model import (
+    NO_MEMBER,
+    Decision,
+    MemberRequest,
+    Place,
+    PlacedMember,
+    Preempt,
+    Reject,
+    Wait,
+)
 from extender.cells.observe.reconfiguration import GangEffect
 from extender.cells.views.listings import Stepwise
 from extender.cluster.journal import DecisionContext, Journal
@@ -299,7 +308,7 @@ class Cluster(ClusterReader):
         is_applied = context.applies_preemption or not reserves
         if is_applied:
             self._engine.apply(decision, now=context.now)
-        if isinstance(decision, Place):
+        if isinstance(decision, Place) and request.member != NO_MEMBER:
             # The cell of its VC that it counts against is known only after `apply`.
             placement = self._engine.placement(request.member) or decision.placement
             self._join(Member(request=request, placement=placement, is_bound=False))

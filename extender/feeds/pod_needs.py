@@ -1,12 +1,15 @@
 """What a waiting pod needs of its node beside leaf cells: from its spec, and from its volumes."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import replace
 
 from extender.room.fitting_nodes import FittingNodes, Need
 from kube.follow.volumes import ClaimKey, Volumes
 from kube.read.managed_pod import ManagedPod
-from policy.submission import PodUid
+from policy.submission import NodeName, PodUid
+
+NodesFor = Callable[[ManagedPod], Collection[NodeName]]
+"""The nodes that a pod could use, apart from leaf cells."""
 
 
 class PodNeeds:
@@ -29,6 +32,10 @@ class PodNeeds:
         self._note(pod.uid, claims)
         terms = self._volumes.terms(claims)
         return Need(replace(wish, volumes=terms) if terms else wish, resources)
+
+    def fitting(self, pod: ManagedPod) -> Collection[NodeName]:
+        """Return the nodes that have room for a pod beside leaf cells, and do not keep it off."""
+        return self.nodes.fitting([self.of(pod)], without=self.nodes.closed_to([pod.uid]))
 
     def forget(self, uid: PodUid) -> None:
         """Forget a pod that is gone."""

@@ -56,6 +56,7 @@ def to_bound(pod: ManagedPod, *, classes: Classes, sizes: GangSizeSource) -> Pla
         counts = placement is not None and placement.vc_cell_type is not None
         priority = 0 if counts else OPPORTUNISTIC
     request = _build(pod, priority=priority, size=pod.gang.size or sizes.size(pod))
+    request = replace(request, gang_leaf_counts=_with_late(pod, request.gang_leaf_counts))
     where = pod.node or (pod.placement.node if pod.placement else None)
     assert where is not None, "only for pods that are bound or released"
     if placement is not None:
@@ -110,6 +111,13 @@ def single_gang(pod: ManagedPod) -> GangKey:
 def late_leaf_counts(pod: ManagedPod) -> tuple[int, ...]:
     """Return the leaf cells of each member that is created later, as far as a pod states them."""
     return tuple(pod.leaf_count if count == SAME else count for count in pod.gang.late)
+
+
+def _with_late(pod: ManagedPod, leaf_counts: tuple[int, ...]) -> tuple[int, ...]:
+    """Return the leaf cells of each member; a pod knows those of members that are created later."""
+    late = tuple(count or pod.leaf_count for count in late_leaf_counts(pod))
+    like_it = max(1, len(leaf_counts) - len(late))
+    return (*leaf_counts[:like_it], *late)[: len(leaf_counts)]
 
 
 def missing_leaf_counts(pod: ManagedPod, count: int, *, each: int) -> list[int]:

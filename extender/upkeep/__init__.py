@@ -6,6 +6,7 @@ in `verbs`, gated gangs are planned in `planning`. Imported by the wiring and th
 
 budget_sync         Gangs whose end breaks a PodDisruptionBudget are made known to the engine.
 half_bound_gangs    Gangs that were half bound at a change of leaders: completed, or ended.
+late_leases         Cells of members that are created later are leased again at a change of leaders.
 lease_expiry        Leases that are not used in time end.
 ledger_sync         Charges are confirmed when pods appear, and released when they end.
 node_quarantine     Nodes on which members of several workloads fail are left out for a while.

@@ -8,15 +8,18 @@ minutes, and its controller starts it again.
 
 import asyncio
 import logging
+from dataclasses import replace
 from typing import Final, NoReturn
 
 from extender.cells.model import MemberRequest
 from extender.cluster.cluster import Cluster
 from extender.cluster.journal import DecisionContext
 from extender.feeds.pod_feed import PodSink
+from extender.feeds.pod_needs import NodesFor
 from extender.feeds.requests import ToRequest
 from extender.outcomes.evictions import Evictions
 from extender.outcomes.outcomes import Outcomes
+from kube.read.managed_pod import ManagedPod
 from policy.errors import RequestError
 from policy.submission import GangKey, PodUid
 from service.clock import Clock
@@ -37,6 +40,7 @@ class HalfBoundGangs:
         cluster: Cluster,
         pods: PodSink,
         to_request: ToRequest,
+        nodes_for: NodesFor,
         evictions: Evictions,
         outcomes: Outcomes,
         clock: Clock,
@@ -44,6 +48,7 @@ class HalfBoundGangs:
         self._cluster = cluster
         self._pods = pods
         self._to_request = to_request
+        self._nodes_for = nodes_for
         self._evictions = evictions
         self._outcomes = outcomes
         self._clock = clock
@@ -55,9 +60,9 @@ class HalfBoundGangs:
     def complete(self) -> None:
         """Place all members that are missing, as far as there is room."""
         now = self._clock.monotonic()
-        nodes = dict.fromkeys(self._cluster.nodes)
-        for request in self._missing():
+        for request, pod in self._missing():
             context = DecisionContext(kind=RowKind.PLACEMENT, now=now, pod=str(request.gang))
+            nodes = self._nodes_for(pod)
             decision = self._cluster.decide(request, candidate_nodes=nodes, context=context)
             # Its pod is not said to wait: kube-scheduler has offered no nodes for it yet.
             self._outcomes.decided(decision)
@@ -97,9 +102,9 @@ class HalfBoundGangs:
         missing = map(self._pods.get, self._missing_members[gang])
         return any(pod is not None and pod.node is None for pod in missing)
 
-    def _missing(self) -> list[MemberRequest]:
+    def _missing(self) -> list[tuple[MemberRequest, ManagedPod]]:
         """Return the requests of unbound members whose gang runs in part, in a defined order."""
-        found: list[MemberRequest] = []
+        found: list[tuple[MemberRequest, ManagedPod]] = []
         for pod in sorted(self._pods, key=lambda pod: (pod.namespace, pod.name)):
             if pod.node is not None or pod.is_gated or self._cluster.has_place(pod.uid):
                 continue
@@ -108,8 +113,15 @@ class HalfBoundGangs:
             except RequestError:
                 continue
             if self._cluster.members.of_gang(request.gang):
-                found.append(request)
+                found.append((self._with_known_sizes(request), pod))
         return found
+
+    def _with_known_sizes(self, request: MemberRequest) -> MemberRequest:
+        """State the sizes of the gang as the members that run do."""
+        known = self._cluster.known_sizes(request.gang)
+        if known is None or request.leaf_count not in known.leaf_counts:
+            return request
+        return replace(request, gang_leaf_counts=known.leaf_counts)
 
     def _needed(self, gang: GangKey) -> int:
         """Return how many members the gang needs, by their requests: labels may have changed."""

@@ -16,6 +16,7 @@ from extender.cluster.cluster import Cluster
 from extender.feeds.pod_feed import PodSink
 from extender.feeds.topology import TopologyFollower
 from extender.upkeep.half_bound_gangs import HalfBoundGangs
+from extender.upkeep.late_leases import LateLeases
 from extender.upkeep.reranker import Reranker
 from service.garbage import settle_collector
 
@@ -28,6 +29,7 @@ def recover(
     cluster: Cluster,
     pods: PodSink,
     half_bound: HalfBoundGangs,
+    late_leases: LateLeases,
     reranker: Reranker,
     now: float,
 ) -> Stepwise[None]:
@@ -39,6 +41,7 @@ def recover(
     settle_collector()
     yield from pods.recover(now=now)
     half_bound.complete()
+    late_leases.grant()
     yield
     yield from cluster.check_stepwise()
     settle_collector()

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from extender.cells.decide.validity import check_current, outdated
 from extender.cells.model import (
+    NO_MEMBER,
     Decision,
     MemberRequest,
     Place,
@@ -106,7 +107,7 @@ class Applier:
         for slot in slots:
             self._table.add_slot(gang, slot)
         self._lifecycle.refresh(gang)
-        if gang.slot_of(request.member) is None:
+        if request.member != NO_MEMBER and gang.slot_of(request.member) is None:
             self._lifecycle.take_slot(
                 gang, slots[0] if slots else _slot_at(gang, decision), request.member
             )

@@ -17,6 +17,7 @@ from extender.cells.fit.demand import Ask, Candidates
 from extender.cells.fit.gang_fit import PLACEHOLDER, surroundings
 from extender.cells.model import (
     NO_LIMITS,
+    NO_MEMBER,
     OPPORTUNISTIC,
     Decision,
     MemberRequest,
@@ -86,7 +87,7 @@ class Decider:
             by = listed("preemptors", _preemptors(gang))
             return wait(request, ReasonCode.BEING_PREEMPTED, **by)
         slots = gang.open_slots(request.leaf_count)
-        if slots:
+        if slots and request.member != NO_MEMBER:
             return _at(ask, _offered(slots, ask))
         if request.member in gang.waiting_members:
             return self._plan_reserved(ask, gang)

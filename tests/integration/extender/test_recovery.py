@@ -2,12 +2,15 @@
 
 import asyncio
 from pathlib import Path
+from typing import Any
 
 import orjson
+import pytest
 
 from extender.cluster.replay import replay_epoch
 from kube import marks
 from kube.api.client import MERGE_PATCH, KubeClient
+from tests.support.kube.pods import PodBuilder, a_new_pod
 from tests.support.policy.cluster_texts import hived_text
 from tests.support.services.extender import NODES, PODS, create, events, extending
 from tests.support.services.simulated_cluster import simulated
@@ -50,6 +53,43 @@ async def test_a_gang_that_was_half_bound_is_completed_first(tmp_path: Path) -> 
             assert answer["NodeNames"] == []
             nodes = [await caller.place(pod, FOUR) for pod in gang[2:]]
             assert len({*nodes}) == 2
+
+
+async def test_cells_of_members_that_are_created_later_are_leased_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("extender.queue.gang_planner._RENEW_SECONDS", 0.2)
+    store, text = MemoryDecisions(), hived_text(racks=2, nodes=2, lab=4)
+    async with simulated(tmp_path, nodes=4, racks=2, policies={"cluster": text}) as client:
+        await client.request("POST", PODS, body=_late_gang("g-0"))
+        async with extending(client) as caller:
+            await caller.place(await _released(client, "g-0"), FOUR)
+        await asyncio.sleep(1.1)  # the next life is another second, and so another epoch
+        async with extending(client, store=store, lease_seconds=1) as caller:
+            rivals = [await create(client, f"rival-{index}", vc="lab") for index in range(2)]
+            assert await caller.place(rivals[0], FOUR)
+            await asyncio.sleep(2)  # the planner renews the leases
+            assert (await caller.filter(rivals[1], FOUR))["NodeNames"] == []
+            for index in (1, 2):
+                await client.request("POST", PODS, body=_late_gang(f"g-{index}"))
+                await caller.place(await _released(client, f"g-{index}"), FOUR)
+    (epoch,) = {record.epoch for record in store.records if record.epoch}
+    report = await replay_epoch(store, epoch=epoch)
+    assert (report.is_identical, report.differences) == (True, [])
+
+
+def _late_gang(name: str) -> PodBuilder:
+    """A member of a gang of three, of which two are created later."""
+    pod = a_new_pod(name).with_gpus(8).in_vc("lab").in_gang("g", size=3).gated()
+    return pod.annotated(marks.LATE_ANNOTATION, "2")
+
+
+async def _released(client: KubeClient, name: str) -> dict[str, Any]:
+    """A pod, once its gate is lifted."""
+    async with asyncio.timeout(10):
+        while (pod := await client.request("GET", f"{PODS}/{name}"))["spec"].get("schedulingGates"):
+            await asyncio.sleep(0.02)
+    return pod
 
 
 async def test_devices_of_pods_that_we_did_not_place_are_never_handed_out(

@@ -6,7 +6,7 @@ from extender.cells.model import MemberRequest
 from extender.upkeep.half_bound_gangs import HalfBoundGangs
 from kube.read.managed_pod import ManagedPod
 from policy.errors import RequestError
-from policy.submission import PodUid
+from policy.submission import NodeName, PodUid
 from tests.support.extender.gang_pods import bound, member
 from tests.support.extender.shell import Shell
 
@@ -19,11 +19,14 @@ class Ended(list[tuple[str, str]]):
         self.append((pod.name, why))
 
 
-def halves(shell: Shell, ended: Ended) -> HalfBoundGangs:
+def halves(shell: Shell, ended: Ended, *, room: tuple[str, ...] | None = None) -> HalfBoundGangs:
+    nodes = shell.cluster.nodes if room is None else map(NodeName, room)
+    fitting = dict.fromkeys(nodes)
     return HalfBoundGangs(
         cluster=shell.cluster,
         pods=shell.pods,
         to_request=shell.to_request,
+        nodes_for=lambda _: fitting,
         evictions=ended,  # type: ignore[arg-type] # all that it uses
         outcomes=shell.outcomes,
         clock=shell.clock,
@@ -57,6 +60,18 @@ def test_a_half_bound_gang_gets_its_places_before_anybody_else_can_ask() -> None
     shell.pods.upsert(bound("b", "node-01"))
     looked_after.look(now=10_000)
     assert ended == []
+
+
+def test_a_half_bound_gang_is_completed_on_nodes_with_room_beside_leaf_cells() -> None:
+    shell, ended = Shell(), Ended()
+    shell.pods.replace([bound("a", "node-00"), member("b")])
+    shell.recover()
+    halves(shell, ended, room=()).complete()
+    assert not shell.cluster.has_place(PodUid("uid-of-b"))
+    halves(shell, ended, room=("node-03",)).complete()
+    placement = shell.cluster.placement(PodUid("uid-of-b"))
+    assert placement is not None
+    assert placement.node == "node-03"
 
 
 def test_a_gang_that_cannot_be_completed_is_ended_after_a_while() -> None:
