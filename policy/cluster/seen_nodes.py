@@ -191,9 +191,22 @@ def check_raised(
             continue
         found = _shortage(chains[key], some) if key is not None else None
         if key is None or found is not None:
-            for wish in grown:
+            for wish in _at_fault(grown, None if key is None else chains[key], found):
                 told = _why(wish, None if key is None else chains[key], found)
                 yield Problem(f"{wish.path}.cellNumber", told)
+
+
+def _at_fault(
+    grown: Sequence[Wish], chain: SeenChain | None, found: Shortage | None
+) -> Sequence[Wish]:
+    """Return the promises of the level that is short and of those above it, if any of them grew.
+
+    Cells of lower levels are given after them.
+    """
+    if chain is None or found is None:
+        return grown
+    short = set(chain.levels[found.level - 1 :])
+    return [wish for wish in grown if wish.level in short] or grown
 
 
 def _by_chain(

@@ -142,7 +142,8 @@ class AdmissionDecision:
             return f"waits for room in the quotas of group {name(quota.group)}: {because}"
         if quota.class_after != quota.class_before:
             lowered = f"{class_text(quota.class_before)} to {name(quota.class_after)}"
-            return f"quotas of group {name(quota.group)} lower {lowered}: {because}"
+            rises = f"it rises to {name(quota.class_before)} once the quotas have room"
+            return f"quotas of group {name(quota.group)} lower {lowered}: {because}; {rises}"
         return ""
 
 

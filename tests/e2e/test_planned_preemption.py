@@ -33,6 +33,8 @@ from tests.support.kube.pods import PodBuilder
 
 NODES = 3
 HOLD = "example.com/hold"
+STOP_FOR = "test.cellgate.io/stop-for"
+"""How long the fake kubelet takes to stop a deleted pod."""
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="session")
@@ -67,7 +69,10 @@ def _task_watch() -> None:
 def _borrowers(name: str, *, size: int) -> list[PodBuilder]:
     """An opportunistic gang whose pods end only once the test lets them go."""
     members = (a_gang_pod(name, index, size=size, gpus=8) for index in range(size))
-    return [pod.of_class("oppo").with_metadata(finalizers=[HOLD]) for pod in members]
+    return [
+        pod.of_class("oppo").with_metadata(finalizers=[HOLD]).annotated(STOP_FOR, "1h")
+        for pod in members
+    ]
 
 
 async def _let_go(plane: ControlPlane, path: str) -> None:

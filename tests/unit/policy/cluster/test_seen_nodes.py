@@ -101,6 +101,11 @@ def test_nodes_without_labels_count_in_favour_of_the_admin() -> None:
     assert len(check(document(big=[(RACK, 5)]), seen=[rack(None, 4)])) == 1
 
 
+def test_a_promise_below_the_level_that_is_short_is_not_at_fault() -> None:
+    (problem,) = check(document(big=[(RACK, 30), (NODE, 2)]))
+    assert "virtualCells[0]" in problem
+
+
 def test_levels_share_their_nodes() -> None:
     assert check(document(big=[(RACK, 7), (NODE, 1)], small=[(GPU, 8)])) == []
     assert len(check(document(big=[(RACK, 7), (NODE, 1)], small=[(GPU, 9)]))) == 3

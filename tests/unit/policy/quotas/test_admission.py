@@ -67,7 +67,8 @@ def test_quotas_take_up_where_rules_ended() -> None:
     assert lowered.format_warnings() == (
         "cellgate: rule 1 lowers class prod to test: prod is for admins",
         "cellgate: quotas of group vision lower class test to oppo: alice in group vision holds 15 "
-        "leaf cells in high classes and 4 more are asked for; the limit is 16",
+        "leaf cells in high classes and 4 more are asked for; the limit is 16; it rises to test "
+        "once the quotas have room",
     )
     assert lowered.explain() == (
         "alice asked for 4 leaf cells in class prod and gets class oppo.",
