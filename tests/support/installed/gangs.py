@@ -73,6 +73,9 @@ def _is_about(event: JsonObject, gang: str) -> bool:
     return str(event["involvedObject"]["name"]).startswith(f"{gang}-")
 
 
+_WORKLOADS = ("batch/cronjobs", "batch/jobs", "apps/deployments", "apps/statefulsets")
+
+
 @asynccontextmanager
 async def own_pods(plane: ControlPlane) -> AsyncIterator[str]:
     """The pods of a namespace of the test's own, all gone when the next test begins."""
@@ -80,6 +83,9 @@ async def own_pods(plane: ControlPlane) -> AsyncIterator[str]:
     await plane.api.create("/api/v1/namespaces", {"metadata": {"name": name}})
     path = f"/api/v1/namespaces/{name}/pods"
     yield path
+    for workloads in _WORKLOADS:  # their controllers would create the pods again
+        address = f"/apis/{workloads.replace('/', f'/v1/namespaces/{name}/')}"
+        await plane.api.delete(address, propagationPolicy="Background")
     await plane.api.delete(path, gracePeriodSeconds="0")
     await until_empty(plane, path)
 
