@@ -3,7 +3,11 @@
 A gang is complete without them. They are counted by workload, so that pods that an earlier
 workload left behind under the same name of a gang do not count. A member counts also after its pod
 was deleted, as a drained node deletes pods that have succeeded, until it is created again or its
-controller is replaced by another one of the same name.
+controller is replaced by another one of the same name. Pods without a workload count while they
+exist: after that, a pod of the same gang may belong to another run.
+
+A member that is created later than others and asks for no leaf cells, such as the launcher of an
+MPIJob, is not counted: the gang starts without it, whether it has succeeded or not.
 """
 
 from collections.abc import Callable, Iterator
@@ -54,8 +58,7 @@ class FinishedMembers:
 
     def put(self, pod: ManagedPod) -> None:
         """Note a pod that has ended."""
-        is_counted = pod.phase is PodPhase.SUCCEEDED and pod.workload and pod.gang.size != 1
-        if not is_counted or pod.uid in self._by_uid:
+        if not _is_counted(pod) or pod.uid in self._by_uid:
             return
         key, rank = _key(pod), _rank(pod)
         self._drop_replaced(key, pod)
@@ -96,10 +99,14 @@ class FinishedMembers:
         key, rank, controller = self._by_uid.pop(uid)
         done = self._done[key]
         done.pods[rank].discard(uid)
-        if not done.pods[rank] and done.controllers[rank[0]] != controller:
+        is_of_workload = bool(key[1])
+        if not done.pods[rank] and (not is_of_workload or done.controllers[rank[0]] != controller):
             del done.pods[rank]
             self._tell(key)
         if any(done.pods.values()):
+            return
+        if not done.pods:
+            del self._done[key]
             return
         if self._deleted.is_full:
             oldest = next(iter(self._deleted))
@@ -114,6 +121,11 @@ class FinishedMembers:
     def _tell(self, key: _Key) -> None:
         for tell in self.on_change:
             tell(*key, self._count(key))
+
+
+def _is_counted(pod: ManagedPod) -> bool:
+    is_late_helper = pod.leaf_count == 0 and 0 in pod.gang.late
+    return pod.phase is PodPhase.SUCCEEDED and pod.gang.size != 1 and not is_late_helper
 
 
 def _key(pod: ManagedPod) -> _Key:

@@ -243,9 +243,25 @@ def test_a_helper_that_is_created_again_has_not_succeeded(shell: Shell) -> None:
     assert shell.pods.finished.count(shell.pod("b")) == 0
 
 
-def test_a_pod_that_no_workload_made_is_not_counted(shell: Shell) -> None:
-    shell.pods.upsert(a_pod("a").with_gpus(1).in_gang("bert", size=2).in_phase("Succeeded"))
+def test_a_pod_that_no_workload_made_counts_while_it_exists(shell: Shell) -> None:
+    """After that, a pod of the same gang may belong to another run."""
+    finished = a_pod("a").with_gpus(1).in_gang("bert", size=2).in_phase("Succeeded")
+    shell.pods.upsert(finished)
+    shell.pods.upsert(a_pod("b").with_gpus(1).in_gang("bert", size=2))
+    assert shell.pods.finished.count(shell.pod("b")) == 1
+    shell.pods.remove(finished)
+    assert shell.pods.finished.count(shell.pod("b")) == 0
     assert list(shell.pods.finished) == []
+
+
+def test_a_late_member_without_leaf_cells_is_not_counted(shell: Shell) -> None:
+    """All workers of an MPIJob are needed, also after its launcher has succeeded."""
+    launcher = a_pod("l").in_gang("bert", size=3).controlled_by("Job", "launcher")
+    launcher = launcher.annotated(marks.WORKLOAD_ANNOTATION, workload_mark("set", kind="JobSet"))
+    launcher = launcher.annotated(marks.LATE_ANNOTATION, "1x0")
+    shell.pods.upsert(launcher.in_phase("Succeeded"))
+    shell.pods.upsert(_a_member("b", index=0))
+    assert shell.pods.finished.count(shell.pod("b")) == 0
 
 
 def test_a_member_without_leaf_cells_is_known_and_not_told_to_the_engine(shell: Shell) -> None:
