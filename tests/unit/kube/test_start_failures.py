@@ -39,7 +39,7 @@ def _read(obj: PodBuilder) -> list[StartFailure]:
 
 def _failure(**fields: Any) -> StartFailure:
     account = UserName("system:serviceaccount:lab:default")
-    known = {"node": NodeName("n0"), "workload": "lab/p", "submitter": account}
+    known: dict[str, Any] = {"node": NodeName("n0"), "workload": "lab/p", "submitter": account}
     known |= {"at": AT, "lasted_seconds": 5.0}
     return StartFailure(**{**known, **fields})
 
