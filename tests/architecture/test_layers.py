@@ -28,7 +28,7 @@ MAY_IMPORT = {
     # Not part of the product: it measures the product, also on the tests' real control plane.
     "bench": {
         "policy", "kube", "state", "certs", "service", "extender", "webhook", "simulation",
-        "tests.controlplane", "tests.support",
+        "cli", "tests.controlplane", "tests.support",
     },
 }  # fmt: skip
 

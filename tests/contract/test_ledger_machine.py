@@ -153,7 +153,7 @@ class _Machine(RuleBasedStateMachine):
     @rule(number=st.integers(0, 9), is_high=st.booleans())
     def raise_class(self, number: int, is_high: bool) -> None:
         charge = self._chosen(number)
-        if charge is not None and charge.rises_to is not None:
+        if charge is not None:
             raised = partial(
                 _raise_class, charge=charge, is_high=is_high, limits=_LIMITS, term=self._term
             )

@@ -133,6 +133,20 @@ async def test_what_is_within_quota_is_not_raised(ledger: Ledger) -> None:
     assert isinstance(await _raise(ledger, charge), Held)
 
 
+async def test_a_raise_does_not_renew_a_charge_that_has_expired(
+    ledger: Ledger, clock: FrozenTime
+) -> None:
+    charge = a_charge("within", class_name=_OPPO, is_high=False)
+    charged = await ledger.charge(charge)
+    assert isinstance(charged, Charged)
+    clock.advance(seconds=11)
+    answer = await _raise(ledger, charge)
+    assert isinstance(answer, Held)
+    assert answer.live == charged.live
+    assert await ledger.charges() == (charged.live,)
+    assert await ledger.expire(term=TERM) == (charge,)
+
+
 async def test_a_charge_that_has_ended_is_not_raised(ledger: Ledger) -> None:
     assert await _raise(ledger, _overflow("gone")) is None
 
