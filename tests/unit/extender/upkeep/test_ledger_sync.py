@@ -7,7 +7,6 @@ from uuid import UUID, uuid4
 
 import pytest
 
-from extender.feeds.charges import to_undecided_charge
 from extender.settings import LEADERSHIP
 from extender.upkeep import ledger_sync
 from extender.upkeep.ledger_sync import LedgerSync
@@ -49,12 +48,13 @@ class Books:
         self.ledger = MemoryLedger(now)
         self.shell = Shell()
         self.seconds = 0.0
+        self.has_leases = True
         self.keeper = LedgerSync(
             ledger=self.ledger,
             pods=self.shell.pods,
             sizes=GroupSizes(2),
-            classes=lambda: CLASSES,
-            charge_undecided=lambda pod: to_undecided_charge(pod, POLICY),
+            policy=lambda: POLICY,
+            has_leases=lambda _: self.has_leases,
             term=lambda: LeaderTerm(leadership=LEADERSHIP, epoch=1),
             metrics=self.shell.metrics,
             clock=Clock(monotonic=lambda: self.seconds),
@@ -289,6 +289,59 @@ async def test_members_that_are_larger_keep_what_their_gang_grew_by() -> None:
     books.shell.pods.upsert(member("a", decision).with_gpus(1))
     await _prove_later(books, clock, seconds=1)
     assert await books.held() == 5
+
+
+def late_member(name: str, decision: UUID, leaf_count: int) -> PodBuilder:
+    pod = a_pod(name).with_gpus(leaf_count).in_vc("lab").in_gang("g", size=4).of_class("prod")
+    pod = pod.annotated(marks.LATE_ANNOTATION, "2x8").submitted_by("alice")
+    return pod.annotated(marks.DECISION_ANNOTATION, str(decision))
+
+
+async def _charge_late(books: Books, decision: UUID) -> None:
+    """Two members have one leaf cell each, two that are created later have eight."""
+    charge = replace(gang_charge("g", decision=decision), leaf_count=18)
+    await books.ledger.charge(replace(charge, places=14, gang_size=4, leaf_count_each=1))
+    books.shell.pods.upsert(late_member("a", decision, 1).bound_to("node-00"))
+
+
+async def test_members_that_are_created_later_are_charged_while_their_cells_are_leased() -> None:
+    clock = Later()
+    books, decision = Books(clock), uuid4()
+    await _charge_late(books, decision)
+    helper = late_member("launcher", decision, 0).bound_to("node-00")
+    books.shell.pods.upsert(helper)
+    await books.keeper.settle()
+    await _prove_later(books, clock, seconds=11)
+    (live,) = await books.ledger.charges()
+    assert (live.charge.leaf_count, live.charge.places) == (18, 14), "a helper pays until they come"
+
+
+async def test_late_members_that_do_not_come_are_not_charged_once_their_cells_are_free() -> None:
+    clock = Later()
+    clock.ago = timedelta(minutes=2)
+    books, decision = Books(clock), uuid4()
+    await _charge_late(books, decision)
+    await books.keeper.settle()
+    clock.ago = timedelta()
+    await books.keeper.compare()
+    assert await books.held() == 18
+    books.has_leases = False
+    await books.keeper.compare()
+    assert await books.held() == 2, "another member may be created at any time"
+    (live,) = await books.ledger.charges()
+    assert live.charge.places == 0, "they pay anew if they come after all"
+
+
+async def test_a_forged_member_raises_no_charge_while_late_members_are_awaited() -> None:
+    clock = Later()
+    books, decision = Books(clock), uuid4()
+    await _charge_late(books, decision)
+    books.shell.pods.upsert(late_member("b", decision, 1).bound_to("node-01"))
+    await books.keeper.settle()
+    (live,) = await books.ledger.charges()
+    await books.ledger.resize(live.charge, 4000)
+    await _prove_later(books, clock, seconds=11)
+    assert await books.held() == 18
 
 
 async def test_what_was_let_in_without_the_ledger_does_not_expire_while_it_runs() -> None:
