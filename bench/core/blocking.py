@@ -1,6 +1,6 @@
-"""What blocks the leader's loop: the longest piece of each large change, at 5,000 nodes and 7,400 gangs.
+"""What blocks the leader's loop: the longest piece of each large change.
 
-The cells are derived from nodes in racks of 16. Two VCs were promised somewhat less than half of
+There are 5,000 nodes and 7,400 gangs. The cells are derived from nodes in racks of 16. Two VCs were promised somewhat less than half of
 the nodes each; all nodes are used, about half of them by two gangs. CPU time: the loop answers no
 call within a piece.
 """
@@ -67,9 +67,11 @@ def _cut_promises(cluster: Cluster) -> Pieces:
 
 def _lose_backing(cluster: Cluster) -> Pieces:
     """So many nodes leave that promises in use are cut."""
+
     def work() -> None:
         for index in range(_NODES - 500, _NODES):
             cluster.forget_node(_node(index).name)
+
     yield _time(work)
     yield _time(cluster.refresh_topology)
 

@@ -14,13 +14,16 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from extender.cells.engine import Engine
 from extender.cells.model import FreeMode, MemberRequest, NodeCell, Place, Wait
 from extender.cells.observe.reconfiguration import Effect, GangEffect
+from extender.cells.rebuild import Rebuild
 from extender.cells.state.placed_gangs import MemberSlot, PlacedGang
 from extender.cells.state.tree import ChainTree
+from extender.cells.views.listings import run_to_end
 from policy.cluster.document import ClusterDocument, LiveNode
 from policy.errors import ConflictError
 from policy.parser import DocumentKind, parse_document
 from policy.placement import Placement
 from policy.submission import GangKey, LeafType, NodeName, PodUid, VcName
+from policy.topology import Topology
 from tests.support.cells.engine_calls import check, list_nodes, observe_bound
 
 NODES = st.integers(0, 7)
@@ -105,8 +108,7 @@ class Following(RuleBasedStateMachine):
         built = self.builder.build()
         assert built == self.document.build(self.nodes.values())
         fresh = Engine(lease_seconds=10)
-        gangs = list(self.engine._table.gangs.values())
-        fresh._components, expected = self.engine._rebuilt(gangs, built.topology)
+        expected = rebuilt(self.engine, fresh, built.topology)
         done = self.engine.update_topology(built.topology)
         assert state(self.engine) == state(fresh)
         assert changed(done) == changed(expected, among=done)
@@ -230,6 +232,14 @@ class Following(RuleBasedStateMachine):
     def all_invariants_hold(self) -> None:
         if hasattr(self, "engine"):
             check(self.engine)
+
+
+def rebuilt(engine: Engine, fresh: Engine, topology: Topology) -> list[GangEffect]:
+    """Take all gangs of an engine over on new cells."""
+    components = engine._new_components(topology)
+    rebuild = Rebuild(engine._components, components, gangs=engine._table.gangs)
+    fresh._components = components
+    return run_to_end(rebuild.steps()).effects
 
 
 def state(engine: Engine) -> object:
