@@ -18,6 +18,7 @@ from extender.inspection.access import AccessGuard
 from extender.inspection.gang_runs import GangRuns
 from extender.inspection.hived_routes import HivedRoutes
 from extender.inspection.leader_only import only_the_leader
+from extender.inspection.node_views import NodeViews
 from extender.inspection.routes import InspectionRoutes
 from extender.inspection.tokens import TokenCheck
 from extender.leader_role import LeaderRole, SoleReplica
@@ -175,6 +176,7 @@ def _build_app(
         waiting=state.outcomes.waiting,
         explainer=verbs.explainer,
         runs=GangRuns(cluster=state.cluster, pods=state.pods),
+        nodes=NodeViews(cluster=state.cluster, pods=state.pods, room=state.room),
         log=state.log,
     ).add_to(app)
     state.leading.add_to(app)
