@@ -11,8 +11,8 @@ from tests.controlplane.cluster import ControlPlane
 from tests.controlplane.kubectl import KubectlResult
 from tests.controlplane.nodes import NodeShape
 from tests.controlplane.waiting import poll_until
-from tests.support.installed.installation import NAMESPACE, Installation
 from tests.support.installed.gangs import running
+from tests.support.installed.installation import NAMESPACE, Installation
 from tests.support.installed.policies import (
     create_pod,
     delete_policy,
