@@ -248,6 +248,7 @@ def _leader_tasks(
     yield state.leading.keep()
     yield state.leading.show()
     yield verbs.planner.run()
+    yield state.reranker.run()
     yield verbs.evictions.run()
     yield state.reclaims.run()
     yield state.budget_sync.run()

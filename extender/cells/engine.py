@@ -17,7 +17,9 @@ from extender.cells.model import (
     KnownSizes,
     MemberRequest,
     NodeCell,
+    Place,
     PlacedMember,
+    Preempt,
     ReasonCode,
 )
 from extender.cells.observe.adoption import Adopter
@@ -25,7 +27,7 @@ from extender.cells.observe.bound_pods import FullReplayNeeded, recovery_order
 from extender.cells.observe.node_changes import TopologyUpdater
 from extender.cells.observe.reconfiguration import GangEffect, effects
 from extender.cells.observe.reranking import PriorityChange
-from extender.cells.rebuild import Changed, Rebuild, moved_members
+from extender.cells.rebuild import Changed, Rebuild, compared, summed
 from extender.cells.state.allocation_table import AllocationTable
 from extender.cells.state.placed_gangs import MemberSlot, PlacedGang, slot_placement
 from extender.cells.views import invariants, listings, state_views
@@ -88,7 +90,8 @@ class Engine:
 
     def apply(self, decision: Decision, *, now: float) -> None:
         """Carry out a decision of `plan`; ConflictError, and no change, if it is out of date."""
-        with self._changing(decision.request.gang):
+        is_change = isinstance(decision, Place | Preempt) or getattr(decision, "cancels_own", False)
+        with self._changing(*([decision.request.gang] if is_change else [])):
             self._components.applier.apply(decision, now=now)
             self._components.settle()
 
@@ -197,16 +200,20 @@ class Engine:
     def _set_ending(self, member: PodUid, *, is_ending: bool) -> bool:
         lifecycle = self._components.lifecycle
         known = lifecycle.gang_of.get(member)
-        with self._changing(*([known] if known else [])):
-            return lifecycle.set_ending(member, is_ending=is_ending)
+        is_change = lifecycle.set_ending(member, is_ending=is_ending)
+        if is_change and known is not None and self._rebuild is not None:
+            self._rebuild.note_gang(known)
+        return is_change
 
     def observe_budget(self, gang: GangKey, *, breaks: bool) -> bool:
         """Take in whether ending a gang breaks a PodDisruptionBudget: others are victims first.
 
         False, and nothing changes, if this is known already or the gang has no place.
         """
-        with self._changing(gang):
-            return self._components.lifecycle.set_breaks_budget(gang, breaks=breaks)
+        is_change = self._components.lifecycle.set_breaks_budget(gang, breaks=breaks)
+        if is_change and self._rebuild is not None:
+            self._rebuild.note_gang(gang)
+        return is_change
 
     def forget_member(self, member: PodUid) -> None:
         """Take in that a member ended or was deleted, also while it waited."""
@@ -274,7 +281,9 @@ class Engine:
         fresh = self._new_components(topology)
         self._rebuild = Rebuild(self._components, fresh, gangs=gangs)
         done = yield from self._rebuild.steps()
+        is_suspended = self._components.decider.preemption.is_suspended
         self._components, self._rebuild = fresh, None
+        self.suspend_preemption(is_suspended=is_suspended)
         return done
 
     def rerank(self, priorities: Mapping[GangKey, int]) -> list[GangEffect]:
@@ -282,14 +291,19 @@ class Engine:
         return run_to_end(self.rerank_stepwise(priorities)).effects
 
     def rerank_stepwise(self, priorities: Mapping[GangKey, int]) -> Stepwise[Changed]:
-        """Change the priorities of some gangs on their leaves; between the steps none preempts."""
+        """Change the priorities of some gangs on their leaves; suspend preemption meanwhile."""
         change = self._priority_change()
-        preemption = self._components.decider.preemption
-        preemption.is_suspended = True
         yield from change.steps(priorities)
-        preemption.is_suspended = False
         self._components.settle()
-        return self._changed(change.before)
+        found = []
+        for key, before in sorted(change.before.items()):
+            found.append(compared(before, self._table.gangs.get(key)))
+            yield
+        return summed(found)
+
+    def suspend_preemption(self, *, is_suspended: bool) -> None:
+        """Plan without preemption for a while: not all gangs have their new priorities yet."""
+        self._components.decider.preemption.is_suspended = is_suspended
 
     def raise_gang(self, key: GangKey, priority: int) -> list[GangEffect]:
         """Raise the priority of one gang on its leaves, at the cost of that gang.
@@ -314,10 +328,7 @@ class Engine:
     def _changed(self, before: Mapping[GangKey, PlacedGang]) -> Changed:
         """What was done to some gangs, given as they were."""
         gangs = self._table.gangs
-        moved = [
-            uid for key, one in sorted(before.items()) for uid in moved_members(one, gangs.get(key))
-        ]
-        return Changed(effects=list(effects(list(before.values()), gangs)), moved=moved)
+        return summed(compared(one, gangs.get(key)) for key, one in sorted(before.items()))
 
     # -- views
 

@@ -10,7 +10,7 @@ priorities first, then old gangs. A gang that changes meanwhile comes last. Wher
 below its use, such a gang may lose its guarantee to one that came before it.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from extender.cells.components import Components
@@ -28,13 +28,18 @@ class Changed:
     effects: list[GangEffect]
     """The effect on each gang that was taken over, by key."""
     moved: list[PodUid]
-    """Members that have another placement now, or none."""
+    """Members that have another placement now."""
+    lost: list[PodUid]
+    """Members that have no place any more."""
 
 
 @dataclass(frozen=True, slots=True)
-class _Comparison:
+class Comparison:
+    """One gang before and after a change."""
+
     effect: GangEffect
     moved: tuple[PodUid, ...]
+    lost: tuple[PodUid, ...]
 
 
 class Rebuild:
@@ -54,7 +59,7 @@ class Rebuild:
         """Gangs that have to be taken over again."""
         self._nodes: dict[NodeName, None] = {}
         """Nodes that changed since the last step."""
-        self._comparisons: dict[GangKey, _Comparison] = {}
+        self._comparisons: dict[GangKey, Comparison] = {}
         self._uncompared: dict[GangKey, None] = {}
         fresh.table.changes.watched = self._uncompared
 
@@ -147,28 +152,35 @@ class Rebuild:
             self._comparisons.pop(key, None)
             before = self._gangs.get(key)
             if before is not None and key not in self._late:
-                self._comparisons[key] = _compared(before, self.fresh.table.gangs.get(key))
+                self._comparisons[key] = compared(before, self.fresh.table.gangs.get(key))
             yield
             self._catch_up()
 
     def _result(self) -> Changed:
         found = sorted(self._comparisons.items())
-        return Changed(
-            effects=[one.effect for _, one in found],
-            moved=[uid for _, one in found for uid in one.moved],
-        )
+        return summed(one for _, one in found)
 
 
-def _compared(before: PlacedGang, after: PlacedGang | None) -> _Comparison:
-    return _Comparison(effect_on(before, after), tuple(moved_members(before, after)))
-
-
-def moved_members(before: PlacedGang, after: PlacedGang | None) -> Iterator[PodUid]:
-    """Members of a gang that have another placement now, or none."""
+def compared(before: PlacedGang, after: PlacedGang | None) -> Comparison:
+    """Compare a gang, and the places of its members, before and after a change."""
     now = {slot.member: slot for slot in after.slots} if after else {}
+    moved, lost = list[PodUid](), list[PodUid]()
     for slot in before.slots:
         if slot.member is None:
             continue
         other = now.get(slot.member)
-        if other is None or slot_placement(other) != slot_placement(slot):
-            yield slot.member
+        if other is None:
+            lost.append(slot.member)
+        elif slot_placement(other) != slot_placement(slot):
+            moved.append(slot.member)
+    return Comparison(effect_on(before, after), tuple(moved), tuple(lost))
+
+
+def summed(found: Iterable[Comparison]) -> Changed:
+    """All comparisons together."""
+    gangs = list(found)
+    return Changed(
+        effects=[one.effect for one in gangs],
+        moved=[uid for one in gangs for uid in one.moved],
+        lost=[uid for one in gangs for uid in one.lost],
+    )

@@ -14,8 +14,8 @@ from hypothesis.stateful import precondition, rule
 from extender.cells.views.listings import run_to_end
 from policy.cluster.document import ClusterDocument
 from policy.submission import GangKey, NodeName, PodUid
-from tests.property.test_following import Following, documents
 from tests.support.cells.engine_calls import check
+from tests.support.cells.following import Following, documents
 
 Place = tuple[PodUid, NodeName]
 

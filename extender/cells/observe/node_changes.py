@@ -15,6 +15,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from extender.cells.budget import MOST_NODES_IN_PLACE
 from extender.cells.observe.adoption import Adopter
 from extender.cells.observe.bound_pods import FullReplayNeeded, PodObserver
 from extender.cells.observe.lifecycle import GangLifecycle
@@ -65,7 +66,7 @@ class TopologyUpdater:
         """Copies of the affected gangs as they were before."""
 
     def is_possible(self, old: Topology, new: Topology) -> bool:
-        """False if it is certain that `update` would fail, before anything has changed."""
+        """False if `update` would take long, or is certain to fail; nothing changes."""
         if old.chains.keys() != new.chains.keys() or old.vcs.keys() != new.vcs.keys():
             return False
         try:
@@ -73,8 +74,8 @@ class TopologyUpdater:
         except FullReplayNeeded:
             return False
         nodes = dict.fromkeys(node for part in found.values() for node in _nodes(part))
-        left = self._slots_on(nodes)
-        return all(
+        left = self._slots_on(nodes) if len(nodes) <= MOST_NODES_IN_PLACE else {}
+        return len(nodes) <= MOST_NODES_IN_PLACE and all(
             has_room_for(spec, self._claims_kept(name, left))
             for name, spec in sorted(new.vcs.items())
             if spec != old.vcs[name]
