@@ -65,6 +65,11 @@ class ExtenderMetrics:
         self.raised = counter(
             "gangs_raised", "Gangs beyond quota that were raised because their quotas have room."
         )
+        self.gate_messages = counter(
+            "gate_messages",
+            "Conditions of gated pods that say why the pod waits, by outcome (written, failed).",
+            "outcome",
+        )
         self.victims = counter("victims_ended", "Pods that the extender ended as victims.")
         self.suspensions = counter(
             "workload_suspensions",

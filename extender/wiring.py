@@ -59,7 +59,7 @@ from kube.api.client import KubeClient
 from kube.api.events import EventWriter
 from kube.api.node_writer import NodeWriter
 from kube.api.pod_ender import PodEnder
-from kube.api.pod_writer import PodMarker, PodWaker
+from kube.api.pod_writer import GateMessageWriter, PodMarker, PodWaker
 from kube.api.provisioning_requests import ProvisioningRequests
 from kube.api.suspender import WorkloadSuspender
 from kube.follow.disruption_budgets import DisruptionBudgetSink
@@ -234,8 +234,8 @@ class ExtenderVerbs:
             outcomes=state.outcomes,
             clock=state.clock,
         )
-        pending = PendingWrites()
-        self.calls = HeldCalls(pending, is_stopping=is_stopping)
+        self.pending = PendingWrites()
+        self.calls = HeldCalls(self.pending, is_stopping=is_stopping)
         self.evictions = _build_evictions(state, client)
         cells = ClusterCells(
             state.cluster,
@@ -247,7 +247,7 @@ class ExtenderVerbs:
             client,
             leading=state.leading,
             pods=state.pods,
-            pending=pending,
+            pending=self.pending,
             evictions=self.evictions,
         )
         self.planner = _build_planner(state, cells=cells, executor=executor)
@@ -295,6 +295,7 @@ class ExtenderUpkeep:
         provisioning_class: str | None = None,
     ) -> None:
         to_request = state.translating(to_member_request)
+        self.gate_messages = GateMessageWriter(client, check_leading=state.leading.check)
         self.provisioning = (
             _build_provisioning(state, client, provisioning_class) if provisioning_class else None
         )

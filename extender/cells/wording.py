@@ -22,7 +22,7 @@ from extender.cells.queue_sentences import Sentence
 from policy.pod_resources import shortage_texts
 from policy.wording import count_of, listing
 
-WORDING: Final = 3
+WORDING: Final = 4
 """Version of the sentences below. Raise it whenever a text changes: within one version, a replay
 compares texts, too."""
 
@@ -121,8 +121,9 @@ def _room_not_offered(*, gang: str, needs: Needs, members: int, leaf_type: str =
     # The number of offered nodes is left out: kube-scheduler offers a sample, the text would vary.
     return (
         f"gang {gang} needs {needs_text(needs, members, leaf_type)}; there is room, but not on "
-        "the nodes that kube-scheduler offers",
-        "check the pod's node selector and tolerations, and the nodes' free CPU and memory",
+        "nodes that its pods may use now",
+        "check the pods' node selectors, affinity and tolerations, and the nodes' free CPU and "
+        "memory",
     )
 
 
