@@ -161,7 +161,7 @@ def _build_app(
         measured.registry,
         cluster=state.cluster,
         census=state.census,
-        waiting=state.outcomes.waiting,
+        waiting=verbs.waiting,
         feeds=feeds,
         count_problems=state.count_problems,
         count_held=lambda: verbs.planner.held_gangs,
@@ -172,9 +172,9 @@ def _build_app(
     InspectionRoutes(
         cluster=state.cluster,
         snapshots=state.snapshots,
-        waiting=state.outcomes.waiting,
+        waiting=verbs.waiting,
         explainer=verbs.explainer,
-        runs=GangRuns(cluster=state.cluster, pods=state.pods),
+        runs=GangRuns(cluster=state.cluster, pods=state.pods, waiting=verbs.waiting),
         log=state.log,
     ).add_to(app)
     state.leading.add_to(app)

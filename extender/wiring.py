@@ -20,6 +20,7 @@ from extender.feeds.topology import TopologyFollower
 from extender.inspection.census import Census
 from extender.inspection.explainer import Explainer
 from extender.inspection.snapshots import Snapshots
+from extender.inspection.waiting_view import WaitingView
 from extender.leader_role import LeaderRole
 from extender.metrics import ExtenderMetrics
 from extender.outcomes.evictions import Evictions
@@ -270,10 +271,12 @@ class ExtenderVerbs:
             may_suspend=state.reclaims.may_suspend,
             is_bound=cells.is_bound,
         )
+        self.waiting = _build_waiting(state, self.planner)
         self.explainer = Explainer(
             cluster=state.cluster,
             pods=state.pods,
-            outcomes=state.outcomes,
+            ends=state.outcomes.ends,
+            waiting=self.waiting,
             policies=state.policies,
             to_request=to_request,
             raises=state.class_raiser,
@@ -359,6 +362,17 @@ def _build_binding(
         holds=holds,
         unmanaged=unmanaged,
         metrics=state.metrics,
+        clock=state.clock,
+    )
+
+
+def _build_waiting(state: ExtenderState, planner: PlanningLoop) -> WaitingView:
+    quota = state.quota_queue
+    return WaitingView(
+        state.outcomes.waiting,
+        pods=state.pods,
+        has_place=state.cluster.has_place,
+        orders={"cells": planner.in_order, **({"quota": quota.in_order} if quota else {})},
         clock=state.clock,
     )
 

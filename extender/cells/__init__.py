@@ -31,6 +31,7 @@ takes in what the cluster reports, and `views` shows and checks the state.
     new_nodes        Waiting gangs for which an autoscaler is asked for nodes
     phrases          Parts of sentences: what members need, who owns cells, lists of names
     queue_sentences  Sentences about gangs that the planner holds or that are being bound
+    reason_kinds     What a gang waits for, by the code of its reason
     wording          Sentences for people, such as why a gang waits, made from reason codes
     decide/          From a request to a decision, and from a decision to a changed state
     fit/             Where a gang fits in cells that are idle now
