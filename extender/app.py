@@ -18,6 +18,7 @@ from extender.inspection.access import AccessGuard
 from extender.inspection.gang_runs import GangRuns
 from extender.inspection.hived_routes import HivedRoutes
 from extender.inspection.leader_only import only_the_leader
+from extender.inspection.node_views import NodeViews
 from extender.inspection.routes import InspectionRoutes
 from extender.inspection.tokens import TokenCheck
 from extender.leader_role import LeaderRole, SoleReplica
@@ -26,8 +27,9 @@ from extender.settings import ExtenderSettings
 from extender.upkeep.lease_expiry import expire_leases
 from extender.upkeep.recovery import recover
 from extender.upkeep.unasked_preemption import preempt_unasked
+from extender.upkeep_wiring import ExtenderUpkeep
 from extender.verbs.routes import VerbRoutes
-from extender.wiring import ExtenderState, ExtenderUpkeep, ExtenderVerbs
+from extender.wiring import ExtenderState, ExtenderVerbs
 from kube.api.client import KubeClient
 from kube.api.feed import Feed, FeedSource, paused
 from kube.api.leadership import LeaderLabel, Leadership
@@ -175,6 +177,7 @@ def _build_app(
         waiting=verbs.waiting,
         explainer=verbs.explainer,
         runs=GangRuns(cluster=state.cluster, pods=state.pods, waiting=verbs.waiting),
+        nodes=NodeViews(cluster=state.cluster, pods=state.pods, room=state.room),
         log=state.log,
     ).add_to(app)
     state.leading.add_to(app)

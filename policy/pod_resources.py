@@ -9,8 +9,9 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 CPU: Final = "cpu"
+MEMORY: Final = "memory"
 PODS: Final = "pods"
-_BYTES: Final = ("memory", "ephemeral-storage")
+_BYTES: Final = (MEMORY, "ephemeral-storage")
 _SUFFIXES: Final = ((40, "Ti"), (30, "Gi"), (20, "Mi"), (10, "Ki"))
 _ANY_ADDRESS: Final = "0.0.0.0"  # noqa: S104 - as Kubernetes writes it, nothing listens there
 

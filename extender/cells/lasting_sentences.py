@@ -25,11 +25,11 @@ def _needs(needs: Needs, members: int, leaf_type: str) -> str:
     return f"needs {needs_text(needs, members, leaf_type)}"
 
 
-def _no_room(
-    *, gang: str, needs: Needs, members: int, change: str, leaf_type: str = "", **_: object
-) -> str:
-    asks = _needs(needs, members, leaf_type)
-    return f"gang {gang} {asks}, each member on one node; there is not enough room now; {change}"
+def _no_room(*, gang: str, needs: Needs, members: int, leaf_type: str = "", **_: object) -> str:
+    return (
+        f"gang {gang} {_needs(needs, members, leaf_type)}, each member on one node; there is not "
+        "enough room now; starts once enough leaf cells are free"
+    )
 
 
 def _vc_full(
@@ -52,11 +52,11 @@ def _vc_full(
     return f"gang {gang} {asks}; too few leaf cells of {owner} are unused; {change}"
 
 
-def _bad_cells(
-    *, gang: str, needs: Needs, members: int, change: str, leaf_type: str = "", **_: object
-) -> str:
-    asks = _needs(needs, members, leaf_type)
-    return f"gang {gang} {asks}; too many of the leaf cells that it could use are bad; {change}"
+def _bad_cells(*, gang: str, needs: Needs, members: int, leaf_type: str = "", **_: object) -> str:
+    return (
+        f"gang {gang} {_needs(needs, members, leaf_type)}; too many of the leaf cells that it "
+        "could use are bad; starts once nodes are healthy again or other gangs have ended"
+    )
 
 
 def _foreign_use(

@@ -1,12 +1,10 @@
 """Explains why a pod waits or where it runs, and simulates pods that do not exist yet."""
 
-from collections.abc import Callable
 from itertools import chain
 from typing import Any, Final
 
 from pydantic import Field
 
-from extender.cells.model import Reason
 from extender.cells.reason_kinds import WaitsFor, waits_for
 from extender.cluster.cluster import Cluster
 from extender.feeds.pod_feed import PodSink
@@ -26,7 +24,7 @@ from kube.follow.policies import PolicySink
 from kube.read.managed_pod import ManagedPod
 from policy.errors import BackendError, RequestError
 from policy.rules.decision import RuleDecision
-from policy.submission import GangKey, GroupName, NodeName, Submission, UserName
+from policy.submission import GroupName, NodeName, Submission, UserName
 from service.bodies import Body
 from state.log.log import DecisionLog
 
@@ -66,14 +64,10 @@ class Explainer:
         waiting: WaitingView,
         policies: PolicySink,
         to_request: ToRequest,
-        held_reason: Callable[[GangKey], Reason | None],
         raises: ClassRaiser | None,
         log: DecisionLog,
     ) -> None:
-        """`held_reason` explains why the bindings of a gang are held, if they are.
-
-        `raises` knows the gangs beyond quota; None without a ledger.
-        """
+        """`raises` knows the gangs beyond quota; None without a ledger."""
         self._cluster = cluster
         self._pods = pods
         self._waiting = waiting
@@ -81,7 +75,6 @@ class Explainer:
         self._to_request = to_request
         self._raises = raises
         self._ends = ends
-        self._held_reason = held_reason
         self._log = log
 
     async def explain(self, namespace: str, name: str) -> JsonObject | None:
@@ -123,7 +116,7 @@ class Explainer:
             shape["foreign"] = member.is_foreign
             shape["owner"] = pod.charged_user
             shape["placement"] = show_placement(member.placement)
-        held = self._held_reason(pod.gang.key) if state == _PLACED else None
+        held = self._waiting.held_reason(pod.gang.key) if state == _PLACED else None
         if held is not None:
             shape["held"] = {"reason": held.text}
         if waiting is not None:

@@ -7,9 +7,9 @@ the youngest; if none has places, the oldest one, and why it waits. The others a
 from extender.cells.model import GangView
 from extender.cluster.cluster import Cluster
 from extender.feeds.pod_feed import PodSink
-from extender.inspection.json_views import JsonObject, if_any, show_gang
+from extender.inspection.json_views import JsonObject, if_any, show_gang, show_lease
 from extender.inspection.waiting_view import WaitingView
-from policy.submission import GangKey
+from policy.submission import GangKey, PodUid
 
 
 class GangRuns:
@@ -36,7 +36,7 @@ class GangRuns:
             return None
         if views:
             live = max(views, key=lambda key: (bool(views[key].bound), self._age(key), key))
-            shown = show_gang(views[live])
+            shown = self.show_gang(views[live])
         else:
             live = min(waiting, key=lambda key: (self._age(key), key))
             shown = self._show_other(live, None)
@@ -47,6 +47,18 @@ class GangRuns:
             **self._why(live),
             "otherRuns": [self._show_other(key, views.get(key)) for key in others],
         }
+
+    def show_gang(self, gang: GangView) -> JsonObject:
+        """Show a gang that holds or reserves leaf cells, its members by name."""
+        return show_gang(gang, self._name_of)
+
+    def show_lease(self, gang: GangView) -> JsonObject:
+        """Show the places that a gang holds and has not bound yet."""
+        return show_lease(gang, self._name_of)
+
+    def _name_of(self, uid: PodUid) -> str | None:
+        pod = self._pods.get(uid)
+        return pod.display_name if pod is not None else None
 
     def _why(self, key: GangKey) -> JsonObject:
         """Say why members of a gang wait, if some do."""

@@ -11,7 +11,7 @@ from itertools import chain
 from typing import Any
 
 from extender.cells.lasting_sentences import lasting_text
-from extender.cells.model import ReasonCode
+from extender.cells.model import Reason, ReasonCode
 from extender.cells.reason_kinds import waits_for
 from extender.cells.wording import explain
 from extender.feeds.pod_feed import PodSink
@@ -45,9 +45,14 @@ class WaitingView:
         pods: PodSink,
         has_place: Callable[[PodUid], bool],
         orders: Mapping[str, Order],
+        held_reason: Callable[[GangKey], Reason | None],
         clock: Clock,
     ) -> None:
-        """`orders` are the orders in which gangs are considered, by the name of the queue."""
+        """`orders` are the orders in which gangs are considered, by the name of the queue.
+
+        `held_reason` explains why the bindings of a gang are held, if they are.
+        """
+        self.held_reason = held_reason
         self._waiting = waiting
         self._pods = pods
         self._has_place = has_place

@@ -18,9 +18,10 @@ from extender.feeds.requests import GangSizeSource, missing_leaf_counts
 from kube.follow.policies import PolicySink
 from kube.read.managed_pod import ManagedPod, charged_gang
 from policy.errors import BackendError, ConflictError
+from policy.quotas.charge import Charge
 from policy.quotas.limits import Limit
 from policy.submission import GangKey
-from state.ledger.ledger import Charge, LeaderTerm, Ledger, Refused
+from state.ledger.ledger import LeaderTerm, Ledger, Refused
 
 logger = logging.getLogger(__name__)
 

@@ -21,12 +21,13 @@ from extender.metrics import ExtenderMetrics
 from kube.read.managed_pod import ManagedPod, charged_gang
 from policy.classes import Classes
 from policy.errors import BackendError, ConflictError
+from policy.quotas.charge import Charge
 from policy.quotas.limits import Scope
 from policy.quotas.overflow import scopes_of
 from policy.submission import GangKey
 from service.clock import Clock
 from service.memory import BoundedMap
-from state.ledger.ledger import Charge, LeaderTerm, Ledger, LiveCharge
+from state.ledger.ledger import LeaderTerm, Ledger, LiveCharge
 
 logger = logging.getLogger(__name__)
 

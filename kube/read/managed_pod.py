@@ -58,6 +58,8 @@ class ManagedPod:
     """Seconds since 1970; 0 while it is being admitted."""
     node: NodeName | None = None
     """Where it is bound."""
+    bound_at: float = 0.0
+    """When it was bound, in seconds since 1970; 0 if that is not known."""
     phase: PodPhase = PodPhase.PENDING
     is_deleting: bool = False
     grace_seconds: int = 0

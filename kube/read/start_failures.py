@@ -41,7 +41,9 @@ def read_start_failures(pod: ManagedPod, obj: Mapping[str, Any]) -> Iterator[Sta
     workload = f"{pod.namespace}/{pod.workload.mark}" if pod.workload else str(pod.gang.key)
     if pod.is_finished and status.get("reason") in _REFUSED:
         at = _seconds(status.get("startTime")) or pod.created
-        yield StartFailure(node=pod.node, workload=workload, at=at, is_by_node=True)
+        yield StartFailure(
+            node=pod.node, workload=workload, submitter=pod.charged_user, at=at, is_by_node=True
+        )
     for container in ended_containers(status):
         for state in container.values():
             ended = state["terminated"]
@@ -51,6 +53,7 @@ def read_start_failures(pod: ManagedPod, obj: Mapping[str, Any]) -> Iterator[Sta
             yield StartFailure(
                 node=pod.node,
                 workload=workload,
+                submitter=pod.charged_user,
                 at=finished,
                 lasted_seconds=_run_time(ended, finished),
             )

@@ -242,10 +242,13 @@ async def test_foreign_pods_on_promised_cells_are_named_and_by_policy_ended(
     await promise_nodes(plane, NODES)
 
 
-async def _fail_at_start(plane: ControlPlane, path: str, name: str, *, node: str) -> None:
+async def _fail_at_start(
+    plane: ControlPlane, path: str, name: str, *, user: str, node: str
+) -> None:
     """A gang of one runs on a node and fails there at once."""
     selector = {"kubernetes.io/hostname": node}
-    await create(plane, path, [a_gang_pod(name, 0, size=1, gpus=8, nodeSelector=selector)])
+    pod = a_gang_pod(name, 0, size=1, gpus=8, nodeSelector=selector)
+    await create(plane, path, [pod], user=user)
     await running(plane, path, name, size=1)
     now = datetime.now(UTC).isoformat(timespec="seconds")
     ended = {"exitCode": 1, "reason": "Error", "startedAt": now, "finishedAt": now}
@@ -260,8 +263,8 @@ async def test_a_node_on_which_several_workloads_fail_is_left_out_until_an_admin
 ) -> None:
     await promise_nodes(plane, NODES, more="quarantine: {workloads: 2}")
     bad = (await plane.api.get("/api/v1/nodes"))["items"][0]["metadata"]["name"]
-    for name in ("one", "two"):
-        await _fail_at_start(plane, pods, name, node=bad)
+    for name, user in (("one", "bob"), ("two", "alice")):
+        await _fail_at_start(plane, pods, name, user=user, node=bad)
     path = f"/api/v1/nodes/{bad}"
     key = marks.QUARANTINE_ANNOTATION
     node = await plane.api.wait_until(
@@ -270,7 +273,8 @@ async def test_a_node_on_which_several_workloads_fail_is_left_out_until_an_admin
     gangs = [f"{pods.split('/')[4]}/{name}" for name in ("one", "two")]
     assert orjson.loads(node["metadata"]["annotations"][key])["workloads"] == gangs
     await create(plane, pods, gang_pods("all", size=NODES, gpus=8))
-    assert "8 of the leaf cells that it could use are bad" in await told(plane, pods, "all")
+    why = await told(plane, pods, "all")
+    assert f"8 of the leaf cells that it could use are bad, on node {bad} (in quarantine)" in why
     await create(plane, pods, gang_pods("rest", size=2, gpus=8))
     used = [pod["spec"]["nodeName"] for pod in await running(plane, pods, "rest", size=2)]
     assert bad not in used

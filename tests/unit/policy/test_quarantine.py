@@ -5,15 +5,23 @@ from dataclasses import replace
 import pytest
 
 from policy.quarantine import BlamedNode, QuarantineRule, StartFailure, find_bad_nodes
-from policy.submission import LeafType, NodeName
+from policy.submission import LeafType, NodeName, UserName
 
-RULE = QuarantineRule(workloads=3, within_seconds=1800, fail_within_seconds=60, for_seconds=21_600)
+RULE = QuarantineRule(
+    workloads=3, submitters=2, within_seconds=1800, fail_within_seconds=60, for_seconds=21_600
+)
 NOW = 10_000.0
 NODES = {NodeName(f"n{index}"): LeafType("A100") for index in range(10)}
 
 
 def _failed(workload: str, *, node: str = "n0", ago: float = 10, ran: float = 5) -> StartFailure:
-    return StartFailure(node=NodeName(node), workload=workload, at=NOW - ago, lasted_seconds=ran)
+    return StartFailure(
+        node=NodeName(node),
+        workload=workload,
+        submitter=UserName(f"owner-of-{workload}"),
+        at=NOW - ago,
+        lasted_seconds=ran,
+    )
 
 
 def _found(*failures: StartFailure, quarantined: tuple[str, ...] = ()) -> list[str]:
@@ -28,7 +36,31 @@ THREE = tuple(map(_failed, ("a", "b", "c")))
 
 def test_a_node_that_enough_workloads_blame_is_quarantined() -> None:
     found = find_bad_nodes(THREE, RULE, now=NOW, nodes=NODES, quarantined=())
-    assert found == [BlamedNode(node=NodeName("n0"), workloads=("a", "b", "c"))]
+    submitters = ("owner-of-a", "owner-of-b", "owner-of-c")
+    workloads = ("a", "b", "c")
+    assert found == [BlamedNode(node=NodeName("n0"), workloads=workloads, submitters=submitters)]
+
+
+@pytest.mark.parametrize(
+    ("submitters", "is_bad"),
+    [
+        (("ann", "ann", "ann"), False),
+        (("ann", "ann", "bob"), True),
+        (("system:serviceaccount:lab:x", "system:serviceaccount:lab:y") * 2, False),
+        (("system:serviceaccount:lab:x", "system:serviceaccount:lab2:x") * 2, True),
+    ],
+    ids=["one user", "two users", "accounts of one namespace", "accounts of two namespaces"],
+)
+def test_a_submitter_counts_once_however_many_workloads_fail(
+    submitters: tuple[str, ...], *, is_bad: bool
+) -> None:
+    failures = [
+        replace(_failed(f"w{number}"), submitter=UserName(name))
+        for number, name in enumerate(submitters)
+    ]
+    assert bool(_found(*failures)) is is_bad
+    by_any = replace(RULE, submitters=1)
+    assert find_bad_nodes(failures, by_any, now=NOW, nodes=NODES, quarantined=())
 
 
 @pytest.mark.parametrize(
