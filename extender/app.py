@@ -103,7 +103,7 @@ async def run_extender(
             verbs,
             client,
             seen_nodes=seen_nodes,
-            provisioning_class=settings.provisioning_class,
+            settings=settings,
         )
         work = _lead(state, verbs, upkeep, feeds=feeds, health=health, settings=settings)
         extender.supervisor.start("leadership", work)
@@ -272,6 +272,8 @@ def _leader_tasks(
         yield state.class_raiser.run()
     if upkeep.node_recorder is not None:
         yield upkeep.node_recorder.run()
+    if upkeep.ca_publisher is not None:
+        yield upkeep.ca_publisher.run()
     if upkeep.provisioning is not None:
         yield upkeep.provisioning.run()
     yield preempt_unasked(

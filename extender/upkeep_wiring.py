@@ -1,7 +1,10 @@
-"""Builds the background work of the leader, over the state and the verbs of its extender."""
+"""Builds the background work of an extender's leader."""
 
+from certs.store import CertificateStore
 from extender.feeds.requests import to_member_request
 from extender.outcomes.pod_events import PodEvents
+from extender.settings import ExtenderSettings
+from extender.upkeep.ca_publisher import CaPublisher
 from extender.upkeep.half_bound_gangs import HalfBoundGangs
 from extender.upkeep.late_leases import LateLeases
 from extender.upkeep.node_quarantine import NodeQuarantine
@@ -10,6 +13,7 @@ from extender.upkeep.provisioning import Provisioning
 from extender.upkeep.waker import Waker
 from extender.wiring import ExtenderState, ExtenderVerbs
 from kube.api.client import KubeClient
+from kube.api.config_maps import CA_CONFIG_MAP, ConfigMapWriter
 from kube.api.node_writer import NodeWriter
 from kube.api.pod_writer import GateMessageWriter, PodWaker
 from kube.api.provisioning_requests import ProvisioningRequests
@@ -26,13 +30,15 @@ class ExtenderUpkeep:
         client: KubeClient,
         *,
         seen_nodes: SeenNodes | None,
-        provisioning_class: str | None = None,
+        settings: ExtenderSettings,
     ) -> None:
         to_request = state.translating(to_member_request)
         self.gate_messages = GateMessageWriter(client, check_leading=state.leading.check)
+        provisioning_class = settings.provisioning_class
         self.provisioning = (
             _build_provisioning(state, client, provisioning_class) if provisioning_class else None
         )
+        self.ca_publisher = _build_ca_publisher(state, client, settings)
         self.node_recorder = (
             NodeRecorder(seen_nodes, cluster=state.cluster, term=state.term) if seen_nodes else None
         )
@@ -80,3 +86,18 @@ def _build_provisioning(state: ExtenderState, client: KubeClient, class_name: st
         events=PodEvents(state.events),
         clock=state.clock,
     )
+
+
+def _build_ca_publisher(
+    state: ExtenderState, client: KubeClient, settings: ExtenderSettings
+) -> CaPublisher | None:
+    """Publish the CA of replicas that serve TLS to other machines."""
+    if settings.leadership is None or settings.certificates is None or not settings.serves_tls:
+        return None
+    writer = ConfigMapWriter(
+        client,
+        namespace=settings.namespace,
+        name=CA_CONFIG_MAP,
+        check_leading=state.leading.check,
+    )
+    return CaPublisher(CertificateStore(settings.certificates).ca_path, writer)

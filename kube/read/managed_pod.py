@@ -12,7 +12,7 @@ from kube import marks
 from kube.hived.spec import HivedSpec
 from kube.read.gangs import DeclaredGang, GangForm
 from kube.read.node_choice import NodeWish, read_claims, read_wish
-from kube.read.workloads import Workload
+from kube.read.workloads import Workload, WorkloadKey
 from policy.errors import Problem
 from policy.placement import Placement
 from policy.submission import (
@@ -128,6 +128,11 @@ class ManagedPod:
     def charged_class(self) -> ClassName | None:
         """The class that its gang is charged and ranked in."""
         return self.effective_class or self.class_name
+
+    @property
+    def workload_key(self) -> WorkloadKey | None:
+        """Its workload in its namespace; None without one."""
+        return None if self.workload is None else WorkloadKey(self.namespace, self.workload.mark)
 
     @property
     def display_name(self) -> str:
