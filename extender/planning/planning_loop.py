@@ -11,6 +11,7 @@ from contextlib import AbstractAsyncContextManager
 from typing import Final, NoReturn, TypeVar
 
 from extender.cells.model import Reason, ReasonCode
+from extender.feeds.own_failures import OwnFailures
 from extender.feeds.pod_feed import PodSink
 from extender.feeds.pod_needs import PodNeeds
 from extender.feeds.requests import (
@@ -57,6 +58,7 @@ class PlanningLoop:
     ) -> None:
         self._pods = pods
         self._needs = needs
+        self._failures = OwnFailures(pods, clock=clock)
         self._to_request = to_request
         self._held = held
         self._executor = executor
@@ -172,6 +174,7 @@ class PlanningLoop:
             workload=pod.workload.uid if pod.workload else "",
             rank=member_rank(pod),
             late=late_leaf_counts(pod),
+            avoids=self._failures.nodes_to_avoid(pod) if pod.node is None else (),
             # A PodGroup gives the least number of members; there may be more.
             alone=to_single_request(request, pod) if pod.gang.size is None else None,
             first_asked=self._pods.workloads.first_asked(pod),
