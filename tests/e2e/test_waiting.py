@@ -100,6 +100,33 @@ async def create_native(plane: ControlPlane, pods: str) -> None:
         await plane.api.create(pods, pod.in_native_gang("native").of_class("test").ending_at_once())
 
 
+async def until_all_say_why(
+    plane: ControlPlane, pods: str, waiting: dict[str, JsonObject]
+) -> list[JsonObject]:
+    """All pods, once the condition of each that waits says why its gang waits."""
+    everyone: list[JsonObject] = (await plane.api.get(pods))["items"]
+    for pod in everyone:
+        name = pod["metadata"]["name"]
+        if name.startswith("first"):
+            continue
+        said = waiting[name.split("-")[0]]["condition"]
+        condition = condition_of(await until_told(plane, f"{pods}/{name}", said))
+        assert (condition["status"], condition["reason"]) == ("False", "SchedulingGated")
+        assert not any(number in said for number in ("members now", "so far"))
+    return everyone
+
+
+async def until_restarted_leader_has_nothing_to_say(cellgate: Installation, **codes: str) -> None:
+    """Restart the leader: the next one finds the pods told, and writes nothing again."""
+    written = await cellgate.extender_metric("cellgate_extender_gate_messages_total")
+    assert written >= 6
+    await cellgate.extender.stop()
+    await cellgate.start_extender()
+    await until_waiting(cellgate, **codes)
+    await asyncio.sleep(5)
+    assert await cellgate.extender_metric("cellgate_extender_gate_messages_total") == 0
+
+
 async def test_every_waiting_gang_is_listed_and_its_pods_say_why(
     plane: ControlPlane, cellgate: Installation, pods: str, binaries: Binaries
 ) -> None:
@@ -130,15 +157,7 @@ async def test_every_waiting_gang_is_listed_and_its_pods_say_why(
     metric = "cellgate_extender_waiting_gangs{"
     assert await cellgate.extender_metric(metric) == len(codes)
 
-    everyone = (await plane.api.get(pods))["items"]
-    for pod in everyone:
-        name = pod["metadata"]["name"]
-        if name.startswith("first"):
-            continue
-        said = found[name.split("-")[0]]["condition"]
-        condition = condition_of(await until_told(plane, f"{pods}/{name}", said))
-        assert (condition["status"], condition["reason"]) == ("False", "SchedulingGated")
-        assert not any(number in said for number in ("members now", "so far"))
+    everyone = await until_all_say_why(plane, pods, found)
     shown = await plane.kubectl("get", "pods", "-n", pods.split("/")[4])
     assert shown.stdout.count("SchedulingGated") == len(everyone) - 2
     assert [one["involvedObject"]["name"] for one in await events_of(plane, pods, "Job", "Waiting")]
@@ -146,14 +165,7 @@ async def test_every_waiting_gang_is_listed_and_its_pods_say_why(
     told = await cellgate.inspect(f"/v1/gangs/{namespace}/job")
     assert (told["state"], told["waiting"]["code"]) == ("waiting", "no-room")
 
-    written = await cellgate.extender_metric("cellgate_extender_gate_messages_total")
-    await cellgate.extender.stop()
-    await cellgate.start_extender()  # a new leader finds the pods told, and writes nothing again
-    await until_waiting(cellgate, **codes)
-    await asyncio.sleep(5)
-    assert written >= 6
-    assert await cellgate.extender_metric("cellgate_extender_gate_messages_total") == 0
-
+    await until_restarted_leader_has_nothing_to_say(cellgate, **codes)
     if binaries.has_pod_groups:
         await end(plane, pods, "native", size=2)
     await end(plane, pods, "first", size=2)
