@@ -6,7 +6,7 @@ from policy.errors import SpecError
 from policy.parser import parse_document
 from policy.shaping import Mount
 from policy.submission import UserName
-from tests.support.policy.documents import HEAD, a_submission, shapes_of
+from tests.support.policy.documents import HEAD, an_origin, shapes_of
 
 SAMPLE = f"""{HEAD}Shaping
 shapes:
@@ -45,8 +45,7 @@ def _problems(shapes: str) -> list[str]:
 def test_a_shape_matches_if_all_it_says_is_true(
     vc: str, groups: tuple[str, ...], labels: dict[str, str], matching: list[str]
 ) -> None:
-    submission = a_submission(vc=vc, groups=groups, labels=labels)
-    found = shapes_of(SAMPLE).matching(submission)
+    found = shapes_of(SAMPLE).matching(an_origin(vc=vc, groups=groups, labels=labels))
     assert [shape.name for shape in found] == matching
 
 

@@ -8,7 +8,7 @@ from policy.errors import RequestError
 from policy.submission import UserName
 from simulation.objects.patch import json_patch
 from tests.support.kube.pods import a_pod
-from tests.support.policy.documents import HEAD, a_submission, shapes_of
+from tests.support.policy.documents import HEAD, an_origin, shapes_of
 from tests.support.webhook.review_requests import a_review
 from tests.support.webhook.reviews import Webhook
 from webhook.shaping.shaper import Shaped, shape_pod
@@ -21,8 +21,11 @@ def a_spec(**more: Any) -> dict[str, Any]:
     return {"containers": [main, {"name": "side"}], **more}
 
 
+ALLOWED = "allowed: {hostPaths: [/home], serviceAccounts: [runner]}"
+
+
 def shape(spec: dict[str, Any], shapes: str, *, listed: str | None = None) -> Shaped:
-    found = shapes_of(f"{HEAD}Shaping\nshapes:\n{shapes}").matching(a_submission())
+    found = shapes_of(f"{HEAD}Shaping\n{ALLOWED}\nshapes:\n{shapes}").matching(an_origin())
     annotations = {} if listed is None else {"cellgate.io/shaped": listed}
     pod = {"metadata": {"annotations": annotations}, "spec": spec}
     return shape_pod(pod, found, user=ALICE)
