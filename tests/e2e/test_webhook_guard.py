@@ -192,7 +192,7 @@ async def test_the_launcher_of_the_documentation_is_shaped_where_its_namespace_o
 ) -> None:
     plane, installation = cellgate
     page = (Path(__file__).parents[2] / "docs" / "policy.md").read_text()
-    (document,) = re.findall(r"^```yaml\n(?=apiVersion.*\nkind: Shaping)(.*?)^```", page, _PAGE)
+    (document,) = re.findall(r"^```yaml\n(?=apiVersion[^\n]*\nkind: Shaping)(.*?)^```", page, _PAGE)
     api = plane.api_as("alice")
     for name, labels in (("shaped", {marks.SHAPING_LABEL: "enabled"}), ("plain", {})):
         await plane.api.create("/api/v1/namespaces", {"metadata": {"name": name, "labels": labels}})
