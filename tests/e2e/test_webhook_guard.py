@@ -22,6 +22,7 @@ from tests.support.installed.policies import SHAPES, a_job, create_pod, pods_of,
 
 _PODS = "/api/v1/namespaces/default/pods"
 _PAGE = re.DOTALL | re.MULTILINE
+_NO_DEVICES = {"containers": [{"name": "main", "image": "hydra:1"}]}
 _LATER = f"{GROUP}/{KINDS[0]}/zz-later"
 _TRAIN = {"labels": {"purpose": "train"}}
 
@@ -204,7 +205,9 @@ async def test_the_launcher_of_the_documentation_is_shaped_where_its_namespace_o
     launcher = {"labels": {"cellgate.io/template": "mpi-launcher"}}
 
     async def is_in_force() -> bool:
-        pod = await create_pod(plane, "shaped", "x", gpus=0, metadata=launcher, dryRun="All")
+        pod = await create_pod(
+            plane, "shaped", "x", metadata=launcher, spec=_NO_DEVICES, dryRun="All"
+        )
         return marks.SHAPED_ANNOTATION in pod["metadata"].get("annotations", {})
 
     await poll_until(is_in_force, deadline_seconds=10, explain=lambda: "shapes are not in force")
@@ -222,14 +225,16 @@ async def test_the_launcher_of_the_documentation_is_shaped_where_its_namespace_o
     # It may ask for devices: none are given, and none are charged.
     asking = await create_pod(plane, "plain", "asking", gpus=4, metadata=launcher, dryRun="All")
     assert "nvidia.com/gpu" not in asking["spec"]["containers"][0]["resources"].get("limits", {})
-    other = await create_pod(plane, "plain", "other", gpus=0, metadata=launcher, dryRun="All")
+    other = await create_pod(
+        plane, "plain", "other", metadata=launcher, spec=_NO_DEVICES, dryRun="All"
+    )
     assert marks.SHAPED_ANNOTATION not in other["metadata"].get("annotations", {})
     path = f"/api/v1/namespaces/shaped/pods/{pod['metadata']['name']}"
     gone = {"metadata": {"annotations": {marks.SHAPED_ANNOTATION: None}}}
     with pytest.raises(ApiError, match="only Cellgate may change it"):
         await plane.api_as("bob").patch(path, gone)
     installation.webhook.kill()
-    late = await create_pod(plane, "shaped", "late", gpus=0, metadata=launcher)
+    late = await create_pod(plane, "shaped", "late", metadata=launcher, spec=_NO_DEVICES)
     assert late["spec"]["serviceAccountName"] == "default", "it fails open"
 
 
