@@ -8,8 +8,12 @@ node is blamed by a workload only if
   other node. If one member fails, the others usually follow within seconds; if all fail at the same
   time, or one node after the other, the workload is to blame.
 
-A node that enough different workloads blame within the time is quarantined, but never more than a
-tenth of the nodes of a leaf type, and at least one.
+A node that enough different workloads of enough different submitters blame within the time is
+quarantined, but never more than a tenth of the nodes of a leaf type, and at least one. A submitter
+counts once, however many workloads fail, so that one user alone takes no node away. All service
+accounts of a namespace count as one: a user who may create one may create many.
+
+The retries of a workload avoid the nodes that this workload alone blames, if others suit.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -17,12 +21,17 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import Final
 
-from policy.submission import LeafType, NodeName
+from policy.submission import LeafType, NodeName, UserName
 
 _SHARE: Final = 10
 """At most one in so many nodes of a leaf type is quarantined by this rule."""
 _SKEW_SECONDS: Final = 60.0
 """A kubelet's clock may be ahead by so much."""
+_AVOIDED_SECONDS: Final = 1800.0
+"""How long the retries of a workload avoid a node that it blames."""
+_AT_START_SECONDS: Final = 60.0
+"""How long a container has run at most that failed at start, for retries."""
+_ACCOUNT: Final = "system:serviceaccount:"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,6 +39,7 @@ class QuarantineRule:
     """When a node is quarantined, and for how long."""
 
     workloads: int
+    submitters: int
     within_seconds: float
     fail_within_seconds: float
     for_seconds: float
@@ -41,6 +51,7 @@ class StartFailure:
 
     node: NodeName
     workload: str
+    submitter: UserName
     at: float
     """When it failed, in seconds since 1970."""
     lasted_seconds: float = 0.0
@@ -51,10 +62,11 @@ class StartFailure:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BlamedNode:
-    """A node to quarantine, and the workloads that blame it."""
+    """A node to quarantine, the workloads that blame it, and their submitters."""
 
     node: NodeName
     workloads: tuple[str, ...]
+    submitters: tuple[str, ...]
 
 
 def find_bad_nodes(
@@ -65,21 +77,38 @@ def find_bad_nodes(
     nodes: Mapping[NodeName, LeafType | None],
     quarantined: Collection[NodeName],
 ) -> list[BlamedNode]:
-    """Return the nodes to quarantine now: those that most workloads blame first, then by name."""
-    blamed = _count(failures, rule, now=now)
+    """Return the nodes to quarantine now: those that most submitters blame first, then by name."""
     enough = [
-        BlamedNode(node=node, workloads=tuple(workloads))
-        for node, workloads in blamed.items()
-        if len(workloads) >= rule.workloads and node in nodes and node not in quarantined
+        one
+        for one in _count(failures, rule, now=now)
+        if len(one.workloads) >= rule.workloads
+        and len(one.submitters) >= rule.submitters
+        and one.node in nodes
+        and one.node not in quarantined
     ]
     left = _room(nodes, quarantined)
     found = []
-    for one in sorted(enough, key=lambda one: (-len(one.workloads), one.node)):
+    for one in sorted(enough, key=_by_blame):
         leaf_type = nodes[one.node]
         if left[leaf_type] > 0:
             left[leaf_type] -= 1
             found.append(one)
     return found
+
+
+def find_avoided(failures: Iterable[StartFailure], *, now: float) -> list[NodeName]:
+    """Return the nodes that one workload blames by its own failures of the last half hour.
+
+    A workload that fails on one node after the other blames none: then its retries avoid none.
+    """
+    first, last = now - _AVOIDED_SECONDS, now + _SKEW_SECONDS
+    recent = [
+        one
+        for one in failures
+        if first <= one.at <= last and one.lasted_seconds <= _AT_START_SECONDS
+    ]
+    recent.sort(key=lambda one: (one.at, one.node))
+    return sorted(_blamed_by(recent, _AT_START_SECONDS))
 
 
 def _room(
@@ -96,22 +125,40 @@ def _room(
     return left
 
 
+def _by_blame(one: BlamedNode) -> tuple[int, int, NodeName]:
+    return -len(one.submitters), -len(one.workloads), one.node
+
+
 def _count(
     failures: Iterable[StartFailure], rule: QuarantineRule, *, now: float
-) -> dict[NodeName, list[str]]:
-    """Return the workloads that blame each node."""
+) -> Iterator[BlamedNode]:
+    """Yield the nodes that workloads blame."""
     first, last = now - rule.within_seconds, now + _SKEW_SECONDS
     recent = [
         one
         for one in failures
         if first <= one.at <= last and one.lasted_seconds <= rule.fail_within_seconds
     ]
-    recent.sort(key=lambda one: (one.workload, one.at, one.node))
-    blamed: dict[NodeName, list[str]] = {}
-    for workload, own in groupby(recent, key=lambda one: one.workload):
-        for node in _blamed_by(list(own), rule.fail_within_seconds):
-            blamed.setdefault(node, []).append(workload)
-    return blamed
+    recent.sort(key=lambda one: (one.workload, one.at, one.node, one.submitter))
+    blamed: dict[NodeName, list[tuple[str, str]]] = {}
+    for workload, group in groupby(recent, key=lambda one: one.workload):
+        own = list(group)
+        for node in _blamed_by(own, rule.fail_within_seconds):
+            first_there = next(one for one in own if one.node == node)
+            blamed.setdefault(node, []).append((workload, _origin(first_there.submitter)))
+    for node, by in blamed.items():
+        workloads, submitters = zip(*by, strict=True)
+        yield BlamedNode(
+            node=node, workloads=workloads, submitters=tuple(dict.fromkeys(submitters))
+        )
+
+
+def _origin(submitter: UserName) -> str:
+    """Return under which name a submitter counts: for a service account, its namespace."""
+    if not submitter.startswith(_ACCOUNT):
+        return submitter
+    namespace = submitter.removeprefix(_ACCOUNT).partition(":")[0]
+    return f"{_ACCOUNT}{namespace}"
 
 
 def _blamed_by(failures: Sequence[StartFailure], burst_seconds: float) -> list[NodeName]:

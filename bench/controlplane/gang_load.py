@@ -1,11 +1,13 @@
-"""Gangs of 4 x 8 leaf cells, and control planes that schedule them in one of four ways.
+"""Gangs of 4 x 8 leaf cells, and control planes that schedule them in one of five ways.
 
 - `cellgate`: planned gangs, through our kube-scheduler.
 - `stock`: kube-scheduler with its defaults, without gangs; it scores a sample of the nodes.
 - `packed`: kube-scheduler as GPU clusters configure it: it fills nodes up and scores all of them.
 - `native`: kube-scheduler with the gangs of Kubernetes.
+- `unheld`: as `cellgate`, but each member is bound as soon as kube-scheduler asks for it.
 """
 
+import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
@@ -22,6 +24,7 @@ from tests.support.installed.extender_only import ExtenderOnly
 from tests.support.kube.pods import PodBuilder, a_new_pod
 
 WAYS = ("stock", "packed", "native", "cellgate")
+UNHELD = "unheld"
 NODES_PER_RACK = 16
 GANG_SIZE = 4
 PODS = "/api/v1/namespaces/default/pods"
@@ -80,7 +83,7 @@ class GangLoad:
 
     def _member(self, gang: str, index: int, *, size: int) -> PodBuilder:
         pod = a_new_pod(f"{gang}-{index}").with_gpus(8).in_gang(gang, size=size).ending_at_once()
-        if self._way == "cellgate":
+        if self._way in ("cellgate", UNHELD):
             return pod.with_spec(schedulerName=marks.SCHEDULER_NAME).gated()
         pod = pod.with_spec(schedulerName="default-scheduler")
         return pod.in_native_gang(gang) if self._way == "native" else pod
@@ -107,7 +110,7 @@ async def scheduled_plane(
     async with ControlPlane(find_or_build(), options) as plane:
         await plane.add_nodes(nodes, NodeShape(nodes_per_rack=NODES_PER_RACK))
         server = plane.processes.named("kube-apiserver")
-        if way != "cellgate":
+        if way not in ("cellgate", UNHELD):
             profile = {
                 "schedulerName": "default-scheduler",
                 **(_PACKING if way == "packed" else {}),
@@ -121,6 +124,8 @@ async def scheduled_plane(
             aiohttp.ClientSession() as http,
         ):
             extender_only = ExtenderOnly(plane, http, database_url=database.url)
+            if way == UNHELD:
+                extender_only.program = (sys.executable, "-m", "bench.controlplane.unheld_extender")
             await extender_only.start(cluster_document(nodes))
             used = {"scheduler": extender_only.scheduler, "extender": extender_only.extender}
             yield plane, {**used, "API server": server}

@@ -7,6 +7,7 @@ cost no more than one. Only `extender.app` and `extender.wiring` import this pac
     routes        `/v1/…`: nodes, gangs, VCs, cells, waiting gangs, decisions
     gang_runs     the runs of a gang: workloads that name their gang alike
     json_views    the JSON of these routes
+    node_views    the JSON of `/v1/nodes`
     explainer     why a pod waits or where it runs; what would happen to a pod (`/v1/simulate`)
     hived_routes  `/v1/inspect/…`: HiveD's inspection API, with HiveD's errors
     hived_views   the JSON of HiveD's inspection API

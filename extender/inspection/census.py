@@ -64,12 +64,12 @@ class Census:
                 yield
             total = leaf_counts.get(node.name, 0 if leaf_counts else node.leaf_count)
             idle = max(0, total - len(holders))
-            bad = min(idle, len(node.bad_leaf_cells)) if node.is_healthy else idle
+            bad = count_bad(node, idle=idle)
             seen += total
             counted[NO_VC, "free"] += idle - bad
             counted[NO_VC, "bad"] += bad
             scattered += idle - bad if idle - bad < total else 0
-            counted.update(map(self._holder, holders.values()))
+            counted.update(self._holder(held.member) for held in holders.values())
         counted[NO_VC, "bad"] += max(0, sum(leaf_counts.values()) - seen)
         free = counted[NO_VC, "free"]
         self.leaf_cells, self.fragmentation = counted, scattered / free if free else 0.0
@@ -104,6 +104,11 @@ class Census:
             self._of_topology = topology
             self._leaf_counts = _count_by_node(topology) if topology else {}
         return self._leaf_counts
+
+
+def count_bad(node: NodeCell, *, idle: int) -> int:
+    """Return how many of the leaf cells of a node that are not held cannot be used."""
+    return min(idle, len(node.bad_leaf_cells)) if node.is_healthy else idle
 
 
 def _count_by_node(topology: Topology) -> dict[NodeName, int]:

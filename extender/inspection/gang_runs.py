@@ -7,8 +7,8 @@ the youngest. The others are listed, also those that wait.
 from extender.cells.model import GangView
 from extender.cluster.cluster import Cluster
 from extender.feeds.pod_feed import PodSink
-from extender.inspection.json_views import JsonObject, if_any, show_gang
-from policy.submission import GangKey
+from extender.inspection.json_views import JsonObject, if_any, show_gang, show_lease
+from policy.submission import GangKey, PodUid
 
 
 class GangRuns:
@@ -33,10 +33,22 @@ class GangRuns:
         live = max(views, key=lambda key: (bool(views[key].bound), self._age(key), key))
         others = [key for key in sorted({*runs, *views}) if key != live]
         return {
-            **show_gang(views[live]),
+            **self.show_gang(views[live]),
             **self._owner(live),
             "otherRuns": [self._show_other(key, views.get(key)) for key in others],
         }
+
+    def show_gang(self, gang: GangView) -> JsonObject:
+        """Show a gang that holds or reserves leaf cells, its members by name."""
+        return show_gang(gang, self._name_of)
+
+    def show_lease(self, gang: GangView) -> JsonObject:
+        """Show the places that a gang holds and has not bound yet."""
+        return show_lease(gang, self._name_of)
+
+    def _name_of(self, uid: PodUid) -> str | None:
+        pod = self._pods.get(uid)
+        return pod.display_name if pod is not None else None
 
     def _age(self, key: GangKey) -> float:
         return max((pod.created for pod in self._pods.of_gang(key)), default=0.0)

@@ -1,33 +1,25 @@
 """The JSON of `/v1/…`: gangs, VCs, cells, waiting gangs and decisions."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
-from extender.cells.model import Decision, GangView, NodeCell, Place, Preempt
-from extender.cells.views.listings import Holders
+from extender.cells.model import Decision, GangView, Place, Preempt
 from extender.cells.views.state_views import CellView, VcView
 from extender.outcomes.gang_ends import GangEnd
 from extender.outcomes.waiting_list import RefusedPod, WaitingEntry
 from policy.placement import Placement
+from policy.submission import PodUid
 from policy.topology import Backing
 from state.log.records import DecisionRecord
 
 JsonObject = dict[str, Any]
 
 
-def show_node(node: NodeCell, holders: Holders, *, quarantine: str | None = None) -> JsonObject:
-    """Show a node, the pods that use its leaf cells, and why no gang may use it."""
-    return {
-        "name": node.name,
-        "leafType": node.leaf_type,
-        "leafCount": node.leaf_count,
-        "healthy": node.is_healthy,
-        **if_any("quarantine", quarantine),
-        "holders": {str(leaf): member for leaf, member in holders.items()},
-    }
+Names = Callable[[PodUid], str | None]
+"""Finds the name of a pod by its UID; None if the pod is gone."""
 
 
-def show_gang(gang: GangView) -> JsonObject:
+def show_gang(gang: GangView, name_of: Names) -> JsonObject:
     """Show a gang that holds or reserves leaf cells."""
     return {
         "gang": str(gang.gang),
@@ -38,7 +30,7 @@ def show_gang(gang: GangView) -> JsonObject:
         "state": gang.state,
         "guaranteed": gang.is_guaranteed,
         "members": [
-            {"uid": uid, "bound": uid in gang.bound, **show_placement(placement)}
+            show_member(uid, placement, name_of) | {"bound": uid in gang.bound}
             for uid, placement in gang.members.items()
         ],
         "held": [show_placement(placement) for placement in gang.held],
@@ -47,13 +39,18 @@ def show_gang(gang: GangView) -> JsonObject:
     }
 
 
-def show_lease(gang: GangView) -> JsonObject:
+def show_member(uid: PodUid, placement: Placement, name_of: Names) -> JsonObject:
+    """Show a member and its place."""
+    return {**if_any("pod", name_of(uid)), "uid": uid, **show_placement(placement)}
+
+
+def show_lease(gang: GangView, name_of: Names) -> JsonObject:
     """Show the places that a gang holds and has not bound yet."""
     unbound = {uid: place for uid, place in gang.members.items() if uid not in gang.bound}
     return {
         "gang": str(gang.gang),
         "vc": gang.vc,
-        "members": [{"uid": uid, **show_placement(place)} for uid, place in unbound.items()],
+        "members": [show_member(uid, place, name_of) for uid, place in unbound.items()],
         "held": [show_placement(place) for place in gang.held],
     }
 
@@ -82,6 +79,7 @@ def show_vc(vc: VcView, backing: Sequence[Backing]) -> JsonObject:
                 "level": one.level,
                 "promised": one.promised,
                 "backed": one.backed,
+                **if_any("domain", one.domain),
             }
             for one in backing
         ],

@@ -16,7 +16,11 @@ _GETS: Final[tuple[tuple[str, str, tuple[str, ...]], ...]] = (
     ("/leader", "Whether this replica leads, and answers verbs.", ()),
     ("/metrics", "Metrics, for Prometheus.", ()),
     ("/openapi.json", "This document.", ()),
-    ("/v1/nodes", "Nodes, and the pods that use their leaf cells.", _PAGED),
+    (
+        "/v1/nodes",
+        "Nodes: leaf cells, CPU and memory, used and free, and which gangs hold them.",
+        _PAGED,
+    ),
     ("/v1/gangs", "Gangs that hold or reserve leaf cells.", _PAGED),
     ("/v1/gangs/{namespace}/{name}", "One gang, and its other runs.", ()),
     ("/v1/leases", "Places that are held and not bound yet.", _PAGED),

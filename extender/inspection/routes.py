@@ -5,13 +5,13 @@ from typing import Any
 
 from aiohttp import web
 
-from extender.cells.model import GangView, NodeCell
-from extender.cells.views.listings import Holders
+from extender.cells.model import GangView
 from extender.cells.views.state_views import VcView
 from extender.cluster.cluster import Cluster
 from extender.inspection import json_views
 from extender.inspection.explainer import Explainer, SimulateArguments
 from extender.inspection.gang_runs import GangRuns
+from extender.inspection.node_views import NodeViews
 from extender.inspection.openapi import build_openapi
 from extender.inspection.snapshots import Snapshots
 from extender.outcomes.waiting_list import WaitingList
@@ -35,6 +35,7 @@ class InspectionRoutes:
         waiting: WaitingList,
         explainer: Explainer,
         runs: GangRuns,
+        nodes: NodeViews,
         log: DecisionLog,
     ) -> None:
         self._cluster = cluster
@@ -42,6 +43,7 @@ class InspectionRoutes:
         self._waiting = waiting
         self._explainer = explainer
         self._runs = runs
+        self._node_views = nodes
         self._log = log
 
     def add_to(self, app: web.Application) -> None:
@@ -75,16 +77,11 @@ class InspectionRoutes:
 
     async def _nodes(self, request: web.Request) -> web.Response:
         nodes = {str(node.name): (node, held) for node, held in await self._snapshots.nodes()}
-        return _page(nodes, request, lambda pair: self._show_node(*pair))
-
-    def _show_node(self, node: NodeCell, holders: Holders) -> json_views.JsonObject:
-        known = self._cluster.nodes.get(node.name)
-        quarantine = known.quarantine if known is not None else None
-        return json_views.show_node(node, holders, quarantine=quarantine)
+        return _page(nodes, request, lambda pair: self._node_views.show(*pair))
 
     async def _gangs(self, request: web.Request) -> web.Response:
         gangs = {_page_key(gang): gang for gang in await self._snapshots.gangs()}
-        return _page(gangs, request, json_views.show_gang)
+        return _page(gangs, request, self._runs.show_gang)
 
     async def _gang(self, request: web.Request) -> web.Response:
         namespace, name = request.match_info["namespace"], request.match_info["name"]
@@ -96,7 +93,7 @@ class InspectionRoutes:
     async def _leases(self, request: web.Request) -> web.Response:
         gangs = filter(json_views.is_leased, await self._snapshots.gangs())
         leased = {_page_key(gang): gang for gang in gangs}
-        return _page(leased, request, json_views.show_lease)
+        return _page(leased, request, self._runs.show_lease)
 
     async def _foreign(self, request: web.Request) -> web.Response:
         return _page(self._explainer.foreign(), request, lambda pod: pod)

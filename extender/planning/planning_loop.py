@@ -11,6 +11,7 @@ from contextlib import AbstractAsyncContextManager
 from typing import Final, NoReturn, TypeVar
 
 from extender.cells.model import Reason, ReasonCode
+from extender.feeds.own_failures import OwnFailures
 from extender.feeds.pod_feed import PodSink
 from extender.feeds.pod_needs import PodNeeds
 from extender.feeds.requests import (
@@ -26,7 +27,7 @@ from extender.planning.cluster_cells import ClusterCells
 from extender.planning.held_pods import HOLDING, HeldPods, gang_of, unknown_class
 from extender.queue.gang_planner import GangPlanner
 from extender.queue.held_bindings import GivenUp, Verdict
-from extender.queue.model import Action, QueuedPod, StepResult
+from extender.queue.model import Action, LeafCounts, QueuedPod, StepResult
 from kube.read.managed_pod import ManagedPod
 from policy.errors import BackendError, RequestError
 from policy.submission import GangKey, NodeName, PodUid
@@ -57,6 +58,7 @@ class PlanningLoop:
     ) -> None:
         self._pods = pods
         self._needs = needs
+        self._failures = OwnFailures(pods, clock=clock)
         self._to_request = to_request
         self._held = held
         self._executor = executor
@@ -172,6 +174,7 @@ class PlanningLoop:
             workload=pod.workload.uid if pod.workload else "",
             rank=member_rank(pod),
             late=late_leaf_counts(pod),
+            avoids=self._failures.nodes_to_avoid(pod) if pod.node is None else (),
             # A PodGroup gives the least number of members; there may be more.
             alone=to_single_request(request, pod) if pod.gang.size is None else None,
             first_asked=self._pods.workloads.first_asked(pod),
@@ -187,8 +190,8 @@ class PlanningLoop:
         still = next(((other, why) for other, why in held if why is not None), None)
         self._outcomes.hold_ended(gang_of(pod), reported.code, still=still)
 
-    def _observe_finished(self, gang: GangKey, workload: str, count: int) -> None:
-        self._gangs.note_finished(gang, workload, count)
+    def _observe_finished(self, gang: GangKey, workload: str, finished: LeafCounts) -> None:
+        self._gangs.note_finished(gang, workload, finished)
         self._news.set()
 
     def _observe_again(self, uid: PodUid) -> None:

@@ -46,6 +46,10 @@ class NodeRoom:
         """Whether nothing is known of the node."""
         return self.capacity is None and not self.pods
 
+    def used(self, resource: str) -> int:
+        """Return how much of a resource the pods here request."""
+        return self._used.get(resource, 0)
+
     def add(self, uid: PodUid, pod: NodePod, *, is_endable: bool) -> None:
         """Note a pod here, in place of what was known of it."""
         self.remove(uid)

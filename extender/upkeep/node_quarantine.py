@@ -110,9 +110,10 @@ class NodeQuarantine:
         told = {"until": until, "workloads": workloads}
         if await self._mark(blamed.node, orjson.dumps(told).decode()):
             count = count_of(len(blamed.workloads), "different workload")
+            submitters = count_of(len(blamed.submitters), "submitter")
             message = (
-                f"no gang is placed here until {until}: members of {count} failed at start within "
-                f"{rule.within_seconds:.0f} seconds ({listing(workloads)}); "
+                f"no gang is placed here until {until}: members of {count} of {submitters} failed "
+                f"at start within {rule.within_seconds:.0f} seconds ({listing(workloads)}); "
                 "remove the annotation cellgate.io/quarantine to use the node again"
             )
             self._tell(blamed.node, "Quarantined", message, is_warning=True)

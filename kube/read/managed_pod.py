@@ -12,7 +12,7 @@ from kube import marks
 from kube.hived.spec import HivedSpec
 from kube.read.gangs import DeclaredGang, GangForm
 from kube.read.node_choice import NodeWish, read_claims, read_wish
-from kube.read.workloads import Workload
+from kube.read.workloads import Workload, WorkloadKey
 from policy.errors import Problem
 from policy.placement import Placement
 from policy.submission import (
@@ -58,6 +58,8 @@ class ManagedPod:
     """Seconds since 1970; 0 while it is being admitted."""
     node: NodeName | None = None
     """Where it is bound."""
+    bound_at: float = 0.0
+    """When it was bound, in seconds since 1970; 0 if that is not known."""
     phase: PodPhase = PodPhase.PENDING
     is_deleting: bool = False
     grace_seconds: int = 0
@@ -124,6 +126,11 @@ class ManagedPod:
     def charged_class(self) -> ClassName | None:
         """The class that its gang is charged and ranked in."""
         return self.effective_class or self.class_name
+
+    @property
+    def workload_key(self) -> WorkloadKey | None:
+        """Its workload in its namespace; None without one."""
+        return None if self.workload is None else WorkloadKey(self.namespace, self.workload.mark)
 
     @property
     def display_name(self) -> str:

@@ -42,6 +42,7 @@ from policy.submission import (
 
 _NO_RULES: Final[Mapping[str, Any]] = MappingProxyType({})
 _REFUSED: Final = ("PodScheduled", "False", "Unschedulable")
+_BOUND: Final = ("PodScheduled", "True")
 _NO_LABELS: Final[Mapping[str, str]] = MappingProxyType({})
 _SYSTEM_NAMESPACES: Final = ("kube-system", "kube-public", "kube-node-lease", "cellgate-system")
 _SYSTEM_CLASSES: Final = "system-"
@@ -150,6 +151,7 @@ def _translate(
         resource_version=metadata.text("resourceVersion"),
         created=parse_time(metadata.text("creationTimestamp")),
         node=node,
+        bound_at=_read_bound_at(status) if node is not None else 0.0,
         phase=_read_phase(status),
         is_deleting=metadata.values.get("deletionTimestamp") is not None,
         grace_seconds=_read_grace(metadata),
@@ -268,6 +270,13 @@ def _read_placement(annotations: Fields) -> tuple[Placement | None, Problem | No
 
 def _read_nominated(status: Fields) -> NodeName | None:
     return NodeName(status.text("nominatedNodeName", OBJECT_NAME)) or None
+
+
+def _read_bound_at(status: Fields) -> float:
+    for one in items(status.values.get("conditions")):
+        if (one.get("type"), one.get("status")) == _BOUND:
+            return parse_time(str(one.get("lastTransitionTime") or ""))
+    return 0.0
 
 
 def _read_refusal(status: Fields) -> str | None:

@@ -33,15 +33,22 @@ def ended_containers(status: object) -> list[dict[str, Any]]:
     return found
 
 
+def failing_workload(pod: ManagedPod) -> str:
+    """Return what a failure of a pod is counted for: its workload, or else its gang."""
+    return f"{pod.namespace}/{pod.workload.mark}" if pod.workload else str(pod.gang.key)
+
+
 def read_start_failures(pod: ManagedPod, obj: Mapping[str, Any]) -> Iterator[StartFailure]:
     """Yield the failures that a pod on a node reports, however long its containers ran."""
     if pod.node is None or pod.is_deleting:
         return
     status = mapping(obj.get("status"))
-    workload = f"{pod.namespace}/{pod.workload.mark}" if pod.workload else str(pod.gang.key)
+    workload = failing_workload(pod)
     if pod.is_finished and status.get("reason") in _REFUSED:
         at = _seconds(status.get("startTime")) or pod.created
-        yield StartFailure(node=pod.node, workload=workload, at=at, is_by_node=True)
+        yield StartFailure(
+            node=pod.node, workload=workload, submitter=pod.charged_user, at=at, is_by_node=True
+        )
     for container in ended_containers(status):
         for state in container.values():
             ended = state["terminated"]
@@ -51,6 +58,7 @@ def read_start_failures(pod: ManagedPod, obj: Mapping[str, Any]) -> Iterator[Sta
             yield StartFailure(
                 node=pod.node,
                 workload=workload,
+                submitter=pod.charged_user,
                 at=finished,
                 lasted_seconds=_run_time(ended, finished),
             )

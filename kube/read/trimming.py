@@ -23,6 +23,7 @@ _POD_SPEC: Final = (
 )  # fmt: skip
 # Only the planner reads these, of pods that are not bound.
 _UNBOUND_STATUS: Final = ("nominatedNodeName", "conditions")
+_CONDITION: Final = ("type", "status", "lastTransitionTime")
 _CONTAINERS: Final = ("containers", "initContainers")
 _CONTAINER: Final = ("name", "restartPolicy", "resources")
 _CONTAINER_STATUS: Final = ("name", "allocatedResources", "resources", "state", "lastState")
@@ -55,11 +56,22 @@ def _status(status: object, *, is_bound: bool) -> dict[str, Any]:
     """Keep the phase; of a pod on a node also how it failed, of others what the planner reads."""
     if not is_bound:
         return _some(status, ("phase", *_UNBOUND_STATUS))
-    kept = _some(status, ("phase", *STATUS_FIELDS))
+    kept = _some(status, ("phase", *STATUS_FIELDS)) | _bound_condition(status)
     if resizes := open_resizes(status):
-        return kept | {"conditions": resizes} | _container_statuses(status)
+        kept["conditions"] = [*resizes, *kept.get("conditions", ())]
+        return kept | _container_statuses(status)
     ended = ended_containers(status)
     return kept | ({"containerStatuses": ended} if ended else {})
+
+
+def _bound_condition(status: object) -> dict[str, Any]:
+    """Keep when a pod was bound."""
+    found = [
+        _some(one, _CONDITION)
+        for one in items(mapping(status).get("conditions"))
+        if one.get("type") == "PodScheduled"
+    ]
+    return {"conditions": found} if found else {}
 
 
 def _container_statuses(status: object) -> dict[str, Any]:

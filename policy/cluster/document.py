@@ -67,6 +67,13 @@ class QuarantineEntry(Strict):
     workloads: int = Field(
         default=3, ge=2, le=100, description="How many different workloads must fail on the node."
     )
+    submitters: int = Field(
+        default=2,
+        ge=1,
+        le=100,
+        description="How many different submitters these workloads must have. With `1`, the "
+        "workloads of a single user are enough. All service accounts of a namespace count as one.",
+    )
     within_seconds: int = Field(
         default=1800, ge=1, le=_DAY_SECONDS, description="The time in which they must fail."
     )
@@ -84,6 +91,7 @@ class QuarantineEntry(Strict):
         """Return the rule."""
         return QuarantineRule(
             workloads=self.workloads,
+            submitters=self.submitters,
             within_seconds=self.within_seconds,
             fail_within_seconds=self.fail_within_seconds,
             for_seconds=self.for_seconds,

@@ -3,10 +3,11 @@
 import pytest
 
 from policy.errors import ConflictError
+from policy.quotas.charge import Charge
 from policy.quotas.limits import Measure, Scope
+from policy.quotas.usage import MICROS_PER_HOUR, HeldSums
 from policy.submission import ClassName, LeafType, UserName
-from state.ledger.ledger import Charge, Charged, Held, LeaderTerm, Ledger, Refused
-from state.ledger.usage import MICROS_PER_HOUR, HeldSums
+from state.ledger.ledger import Charged, Held, LeaderTerm, Ledger, Refused
 from tests.support.clocks import FrozenTime
 from tests.support.state.charges import (
     ALICE,
@@ -130,6 +131,20 @@ async def test_what_is_within_quota_is_not_raised(ledger: Ledger) -> None:
     charge = a_charge("within", class_name=_OPPO, is_high=False)
     await ledger.charge(charge)
     assert isinstance(await _raise(ledger, charge), Held)
+
+
+async def test_a_raise_does_not_renew_a_charge_that_has_expired(
+    ledger: Ledger, clock: FrozenTime
+) -> None:
+    charge = a_charge("within", class_name=_OPPO, is_high=False)
+    charged = await ledger.charge(charge)
+    assert isinstance(charged, Charged)
+    clock.advance(seconds=11)
+    answer = await _raise(ledger, charge)
+    assert isinstance(answer, Held)
+    assert answer.live == charged.live
+    assert await ledger.charges() == (charged.live,)
+    assert await ledger.expire(term=TERM) == (charge,)
 
 
 async def test_a_charge_that_has_ended_is_not_raised(ledger: Ledger) -> None:

@@ -193,13 +193,14 @@ async def test_a_pod_bound_by_hand_is_counted_and_its_forged_placement_is_not_be
     stored = await running(plane, namespace, "forged")
     assert marks.PLACEMENT_ANNOTATION not in stored["metadata"]["annotations"]
 
-    async def holders() -> list[str]:
+    async def holders() -> list[JsonObject]:
         nodes = {node["name"]: node["holders"] for node in await cellgate.nodes()}
-        return list(nodes["node-3"].values())
+        return list(nodes["node-3"])
 
-    uid = stored["metadata"]["uid"]
-    counted = await poll_until(holders, deadline_seconds=10, explain=lambda: "not counted")
-    assert counted == [uid]
+    (held,) = await poll_until(holders, deadline_seconds=10, explain=lambda: "not counted")
+    assert (held["pod"], held["uid"]) == (f"{namespace}/forged", stored["metadata"]["uid"])
+    assert len(held["leafCells"]) == 1
+    assert held["since"]
 
 
 async def test_a_new_rule_is_in_force_within_two_seconds(

@@ -5,20 +5,30 @@ itself; two items may show the state at different times.
 """
 
 from collections.abc import Generator, Mapping
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 from extender.cells.model import GangView, NodeCell
 from extender.cells.state.allocation_table import AllocationTable
 from extender.cells.state.placed_gangs import slot_placement
 from extender.cells.state.tree import Cell
 from extender.cells.views import state_views
-from policy.submission import NodeName, PodUid, VcName
+from policy.submission import GangKey, NodeName, PodUid, VcName
 from policy.topology import CellAddress
 
 T = TypeVar("T")
 Stepwise = Generator[None, None, T]
 """Work that yields after each step and returns its result in the end."""
-Holders = Mapping[int, PodUid | None]
+
+
+class Holder(NamedTuple):
+    """What holds a leaf cell: a member of a gang, or a gang for a member that is not there yet."""
+
+    gang: GangKey
+    member: PodUid | None
+
+
+Holders = Mapping[int, Holder]
+"""The leaf cells of a node that are held, by number."""
 
 
 def run_to_end(steps: Stepwise[T]) -> T:
@@ -84,13 +94,13 @@ def list_nodes(
     table: AllocationTable, known: Mapping[NodeName, NodeCell]
 ) -> Stepwise[list[tuple[NodeCell, Holders]]]:
     """All nodes with the holders of their leaf cells, by name."""
-    holders: dict[NodeName, dict[int, PodUid | None]] = {}
+    holders: dict[NodeName, dict[int, Holder]] = {}
     for gang in tuple(table.gangs.values()):
         yield
         for slot in [slot for slot in gang.slots if not slot.is_reserved]:
             placement = slot_placement(slot)
             there = holders.setdefault(placement.node, {})
-            there.update(dict.fromkeys(placement.leaf_cells, slot.member))
+            there.update(dict.fromkeys(placement.leaf_cells, Holder(gang.key, slot.member)))
     return [
         (node, dict(sorted(holders.get(name, {}).items()))) for name, node in sorted(known.items())
     ]

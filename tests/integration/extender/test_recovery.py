@@ -117,7 +117,7 @@ async def test_two_pods_that_claim_the_same_leaf_cells_are_both_counted(client: 
         await put_on(client, name, NODES[0])
     async with extending(client) as caller:
         (node, _) = (await caller.get("/v1/nodes"))["items"]
-        assert len(node["holders"]) == 4
+        assert node["leafCells"] == {"total": 8, "used": 4, "free": 4, "bad": 0}
         async with asyncio.timeout(20):
             metric = 'cellgate_extender_drift_total{kind="contradiction"} 1.0'
             while metric not in await caller.text("/metrics"):

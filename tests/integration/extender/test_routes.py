@@ -139,6 +139,7 @@ async def test_what_is_held_and_decided_can_be_looked_at(
         "guaranteed": False,
         "members": [
             {
+                "pod": "lab/bert-0",
                 "uid": pod["metadata"]["uid"],
                 "bound": False,
                 "node": "node-00",
@@ -148,7 +149,19 @@ async def test_what_is_held_and_decided_can_be_looked_at(
         "held": [{"node": "node-01", "leafCells": leaves}],
     }
     nodes = (await caller.get("/v1/nodes"))["items"]
-    assert [len(node["holders"]) for node in nodes] == [8, 8]
+    assert [node["leafCells"]["used"] for node in nodes] == [8, 8]
+    assert nodes[0]["holders"] == [
+        {
+            "leafCells": leaves,
+            "gang": "lab/bert",
+            "pod": "lab/bert-0",
+            "uid": pod["metadata"]["uid"],
+            "user": "system:serviceaccount:lab:default",
+            "vc": "lab",
+        }
+    ]
+    assert nodes[1]["holders"] == [{"leafCells": leaves, "gang": "lab/bert"}]
+    assert nodes[1]["cpu"]["free"] == nodes[1]["cpu"]["total"] > 0
     async with asyncio.timeout(10):
         while not (rows := (await caller.get(DECISIONS))["items"]):
             await asyncio.sleep(0.01)

@@ -33,6 +33,7 @@ class ExtenderOnly:
         (port,) = free_ports(1)
         self._address = f"127.0.0.1:{port}"
         self.cluster_file = plane.directory / "cluster.yaml"
+        self.program: tuple[str, ...] = (str(PROGRAM),)
 
     @property
     def url(self) -> str:
@@ -51,7 +52,7 @@ class ExtenderOnly:
         self.extender = self._plane.spawn(
             "extender",
             [
-                *(str(PROGRAM), "extender", "--cluster", str(self.cluster_file)),
+                *(*self.program, "extender", "--cluster", str(self.cluster_file)),
                 *("--kubeconfig", str(self._plane.kubeconfig())),
                 *("--database-url", self._database_url, "--listen", self._address),
             ],

@@ -26,10 +26,12 @@ def gang_pods(name: str, *, size: int, gpus: int) -> list[PodBuilder]:
     return [a_gang_pod(name, index, size=size, gpus=gpus) for index in range(size)]
 
 
-async def create(plane: ControlPlane, path: str, members: Sequence[JsonObject]) -> None:
+async def create(
+    plane: ControlPlane, path: str, members: Sequence[JsonObject], *, user: str = "bob"
+) -> None:
     """Create pods as a user would."""
-    bob = plane.api_as("bob")
-    await asyncio.gather(*(bob.create(path, member) for member in members))
+    api = plane.api_as(user)
+    await asyncio.gather(*(api.create(path, member) for member in members))
 
 
 async def running(plane: ControlPlane, path: str, gang: str, *, size: int) -> list[JsonObject]:

@@ -8,7 +8,7 @@ from kube.read.pods import read_pod
 from kube.read.start_failures import read_start_failures
 from kube.read.trimming import trim_pod
 from policy.quarantine import StartFailure
-from policy.submission import NodeName
+from policy.submission import NodeName, UserName
 from tests.support.kube.pods import PodBuilder, a_pod
 
 AT = 1_767_225_605.0  # 2026-01-01T00:00:05Z
@@ -38,7 +38,9 @@ def _read(obj: PodBuilder) -> list[StartFailure]:
 
 
 def _failure(**fields: Any) -> StartFailure:
-    known = {"node": NodeName("n0"), "workload": "lab/p", "at": AT, "lasted_seconds": 5.0}
+    account = UserName("system:serviceaccount:lab:default")
+    known: dict[str, Any] = {"node": NodeName("n0"), "workload": "lab/p", "submitter": account}
+    known |= {"at": AT, "lasted_seconds": 5.0}
     return StartFailure(**{**known, **fields})
 
 

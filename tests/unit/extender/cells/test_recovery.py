@@ -6,6 +6,7 @@ import pytest
 
 from extender.cells.engine import Engine
 from extender.cells.model import NodeCell, PlacedMember, Wait
+from extender.cells.views.listings import Holder
 from policy.placement import Placement
 from policy.submission import NodeName
 from policy.topology import CellTypeName, ChainName
@@ -122,8 +123,8 @@ def test_a_released_pod_keeps_its_lease_whenever_its_node_is_seen(are_known: boo
 
     check(engine)
     assert lost == []
-    held = {device: holder for _, there in list_nodes(engine) for device, holder in there.items()}
-    assert held == {1: kept.member().member}
+    held = {device: held for _, there in list_nodes(engine) for device, held in there.items()}
+    assert held == {1: Holder(kept.member().gang, kept.member().member)}
     wide = engine.plan(a_gang("wide").of(2).member(), candidate_nodes=[node.name])
     assert isinstance(wide, Wait)
     assert engine.expire(now=60) == [kept.member().gang]

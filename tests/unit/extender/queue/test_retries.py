@@ -42,8 +42,8 @@ def test_the_last_retry_of_a_job_starts() -> None:
 def test_what_another_workload_has_finished_does_not_count() -> None:
     world, gang = world_of_two_vcs(), a_gang("bert").of(4, 4)
     _create(world, gang, 1)
-    world.planner.note_finished(BERT, "an earlier job", 1)
-    world.planner.note_finished(BERT, "", 1)
+    world.planner.note_finished(BERT, "an earlier job", {1: 1})
+    world.planner.note_finished(BERT, "", {1: 1})
     run(world)
     assert nodes_of_gang(world, "bert") == [None]
 
@@ -78,7 +78,7 @@ def test_a_partly_finished_gang_that_lost_a_member_since_goes_on() -> None:
 
 def test_a_workload_with_more_pods_than_members_runs_them_set_by_set() -> None:
     world, gang = world_of_two_vcs(), a_gang("bert").of(4, 4)
-    world.planner.note_finished(BERT, "job", 2)
+    world.planner.note_finished(BERT, "job", {1: 2})
     _create(world, gang, 0)
     run(world)
     assert nodes_of_gang(world, "bert") == [None], "the next set of two is not there yet"
@@ -89,7 +89,7 @@ def test_a_workload_with_more_pods_than_members_runs_them_set_by_set() -> None:
 
 def test_a_minimum_that_is_more_than_what_is_left_is_no_reason_to_wait() -> None:
     world, gang = world_of_two_vcs(), a_gang("bert").of(1, 1, 1).at_least(2)
-    world.planner.note_finished(BERT, "job", 2)
+    world.planner.note_finished(BERT, "job", {1: 2})
     _create(world, gang, 2)
     run(world)
     assert is_whole(world, "bert")
@@ -149,3 +149,26 @@ def test_the_lowest_ranks_of_a_gang_start_first_and_those_that_wait_are_told() -
     run(world)
     running = [uid for uid, pod in world.pods.items() if pod.seen_as.node is not None]
     assert sorted(running) == ["bert-0", "other-0"]
+
+
+ALL = ("r0/n0", "r0/n1", "r1/n0", "r1/n1")
+
+
+def test_a_retry_avoids_a_node_on_which_its_workload_failed_if_others_suit() -> None:
+    for count, node in enumerate(ALL):
+        world = world_of_two_vcs()
+        world.create(a_gang("bert").of(4).member(), size=1, avoids=ALL[:count])
+        deliver(world)
+        run(world)
+        assert nodes_of_gang(world, "bert") == [node]
+
+
+def test_a_retry_uses_a_node_on_which_it_failed_if_no_other_has_room() -> None:
+    world = world_of_two_vcs()
+    submit(world, a_gang("other").of(4))
+    run(world)
+    assert nodes_of_gang(world, "other") == ["r0/n0"]
+    world.create(a_gang("bert").of(4).member(), size=1, avoids=ALL[1:])
+    deliver(world)
+    run(world)
+    assert nodes_of_gang(world, "bert") == ["r0/n1"]

@@ -15,7 +15,9 @@ from tests.support.kube.events import KeptEvents
 from tests.support.kube.nodes import a_node
 from tests.support.kube.pods import PodBuilder, a_pod
 
-RULE = QuarantineRule(workloads=3, within_seconds=1800, fail_within_seconds=60, for_seconds=3600)
+RULE = QuarantineRule(
+    workloads=3, submitters=2, within_seconds=1800, fail_within_seconds=60, for_seconds=3600
+)
 BEGAN = datetime(2026, 1, 1, tzinfo=UTC)
 
 
@@ -68,6 +70,7 @@ def _failed(name: str, *, node: str, at: datetime) -> PodBuilder:
         .with_gpus(8)
         .in_vc("lab")
         .bound_to(node)
+        .submitted_by(f"owner-of-{name}")
         .with_status(phase="Failed", containerStatuses=status)
     )
 
@@ -88,8 +91,8 @@ async def test_a_node_on_which_three_workloads_fail_is_left_out_until_its_time_i
     assert (event.kind, event.name, event.reason) == ("Node", "node-00", "Quarantined")
     assert event.message == (
         "no gang is placed here until 2026-01-01T01:00:00+00:00: members of 3 different workloads "
-        "failed at start within 1800 seconds (lab/a, lab/b, lab/c); remove the annotation "
-        "cellgate.io/quarantine to use the node again"
+        "of 3 submitters failed at start within 1800 seconds (lab/a, lab/b, lab/c); remove the "
+        "annotation cellgate.io/quarantine to use the node again"
     )
 
     await ward.look(after=timedelta(minutes=59))
@@ -156,6 +159,18 @@ async def test_without_the_right_to_patch_nodes_it_goes_on_trying() -> None:
     await ward.look()
     assert (ward.text(), ward.events.written) == (None, [])
     ward.is_forbidden = False
+    await ward.look()
+    assert ward.text() is not None
+
+
+async def test_crashing_pods_of_one_user_take_no_node_away() -> None:
+    ward = Ward()
+    for number in range(20):
+        pod = _failed(f"crash-{number}", node="node-00", at=ward.now)
+        ward.shell.pods.upsert(pod.submitted_by("mallory"))
+    await ward.look()
+    assert ward.text() is None
+    ward.fail("of-another-user")
     await ward.look()
     assert ward.text() is not None
 

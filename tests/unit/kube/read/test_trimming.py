@@ -47,6 +47,16 @@ def test_a_trimmed_pod_keeps_what_the_planner_reads_of_pods_that_are_not_bound()
     assert read.node_wish.selector == (("zone", "a"),)
 
 
+def test_a_trimmed_pod_keeps_when_it_was_bound() -> None:
+    pod = a_pod().with_gpus(1).bound_to("n")
+    bound = {"type": "PodScheduled", "status": "True", "lastTransitionTime": "2026-11-18T07:00:00Z"}
+    pod["status"]["conditions"] = [{"type": "Ready", "status": "False"}, bound]
+    read = read_pod(trim_pod(pod))
+
+    assert read is not None
+    assert read.bound_at == 1_794_985_200
+
+
 @pytest.mark.parametrize(
     "pod",
     [

@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from kube import marks
+from kube.shaping.spec_draft import FIXED, SpecDraft, amounts_of
 from kube.values.objects import mapping
 from policy.shaping import Shape
-from webhook.shaping.spec_draft import FIXED, SpecDraft, amounts_of
 
 _PARTS: Final = ("requests", "limits")
 _LEAF_RESOURCES: Final = frozenset(marks.DEFAULT_LEAF_RESOURCES)

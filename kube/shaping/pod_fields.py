@@ -3,11 +3,11 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
+from kube.shaping.spec_draft import SpecDraft
 from kube.values.objects import items, mapping
 from policy.errors import Problem
 from policy.shaping import Shape
 from policy.wording import quote
-from webhook.shaping.spec_draft import SpecDraft
 
 _DEFAULT_ACCOUNT: Final = "default"
 

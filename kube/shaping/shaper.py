@@ -9,13 +9,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from kube import marks
+from kube.shaping.amounts import shape_amounts
+from kube.shaping.container_fields import shape_containers
+from kube.shaping.pod_fields import limit_run_time, shape_pod_fields
+from kube.shaping.spec_draft import SpecDraft
+from kube.values.objects import Operation
 from policy.shaping import Shape
 from policy.submission import UserName
-from webhook.shaping.amounts import shape_amounts
-from webhook.shaping.container_fields import shape_containers
-from webhook.shaping.pod_fields import limit_run_time, shape_pod_fields
-from webhook.shaping.spec_draft import SpecDraft
-from webhook.wire import Operation
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,37 +8,36 @@ from collections.abc import Mapping
 from typing import Any
 
 from kube import marks
+from kube.admission.submitter import Sender, identify
 from kube.read.managed_pod import ManagedPod
 from kube.read.pods import read_pod
+from kube.shaping.amounts import fixing_shape, with_fixed_cells
+from kube.shaping.shaper import Shaped, shape_pod
 from policy.errors import RequestError
 from policy.identity.identity import Identity
 from policy.policy import Policy
 from policy.shaping import PodOrigin, Shape
 from policy.submission import GroupName, UserName, VcName
-from webhook.reviews.submitter import identify
-from webhook.shaping.amounts import fixing_shape, with_fixed_cells
-from webhook.shaping.shaper import Shaped, shape_pod
-from webhook.wire import ReviewRequest
 
 Obj = Mapping[str, Any]
 _VC_PATH = f"metadata.labels[{marks.VC_LABEL}]"
 
 
 def fix_leaf_cells(
-    review: ReviewRequest, obj: Obj, *, policy: Policy, namespace_labels: Mapping[str, str]
+    obj: Obj, *, sender: Sender, policy: Policy, namespace_labels: Mapping[str, str]
 ) -> Obj:
     """Return a pod with the leaf cells that a shape fixes, if one does. Raises RequestError."""
     if not policy.shapes.fix_leaf_cells:
         return obj
-    origin = _find_origin(review, obj, policy=policy, namespace_labels=namespace_labels)
+    origin = _find_origin(obj, sender=sender, policy=policy, namespace_labels=namespace_labels)
     return with_fixed_cells(obj, policy.shapes.matching(origin))
 
 
 def shape_only(
-    review: ReviewRequest, obj: Obj, *, policy: Policy, namespace_labels: Mapping[str, str]
+    obj: Obj, *, sender: Sender, policy: Policy, namespace_labels: Mapping[str, str]
 ) -> Shaped:
     """Shape a pod without leaf cells. Raises RequestError if it contradicts its shapes."""
-    origin = _find_origin(review, obj, policy=policy, namespace_labels=namespace_labels)
+    origin = _find_origin(obj, sender=sender, policy=policy, namespace_labels=namespace_labels)
     return shape_pod(obj, policy.shapes.matching(origin), user=origin.user)
 
 
@@ -49,9 +48,10 @@ def origin_of(
 
     A controller is not the submitter of what it creates for users, so its name counts for none.
     """
+    is_known = not identity.is_trusted(user)
     return PodOrigin(
-        user=None if identity.is_trusted(user) else user,
-        groups=groups,
+        user=user if is_known else None,
+        groups=groups if is_known else (),
         vc=_open_vc(pod, user, groups, identity=identity),
         namespace=pod.namespace,
         labels=pod.labels,
@@ -69,11 +69,11 @@ def check_fixed(pod: ManagedPod, shapes: tuple[Shape, ...]) -> None:
 
 
 def _find_origin(
-    review: ReviewRequest, obj: Obj, *, policy: Policy, namespace_labels: Mapping[str, str]
+    obj: Obj, *, sender: Sender, policy: Policy, namespace_labels: Mapping[str, str]
 ) -> PodOrigin:
-    pod = read_pod(obj, namespace_labels=namespace_labels, request_uid=review.uid, reads_all=True)
+    pod = read_pod(obj, namespace_labels=namespace_labels, reads_all=True)
     assert pod is not None  # all pods are read
-    user, groups = identify(pod, review.user, policy.identity)
+    user, groups = identify(pod, sender, policy.identity)
     return origin_of(pod, user=user, groups=groups, identity=policy.identity)
 
 

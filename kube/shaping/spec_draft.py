@@ -10,10 +10,9 @@ from typing import Any, Final
 
 from kube import marks
 from kube.read.leaf_demand import MATCHED_RESOURCES
-from kube.values.objects import mapping, marks_of
+from kube.values.objects import Operation, mapping, marks_of
 from policy.errors import Problem, RequestError
 from policy.submission import UserName
-from webhook.wire import Operation
 
 VOLUME_PREFIX: Final = "cellgate-"
 """Starts the names of volumes that shapes add."""

@@ -3,10 +3,10 @@
 from collections.abc import Mapping
 from typing import Any
 
+from kube.shaping.spec_draft import VOLUME_PREFIX, SpecDraft
 from kube.values.objects import items
 from policy.errors import Problem
 from policy.shaping import Mount, Shape
-from webhook.shaping.spec_draft import VOLUME_PREFIX, SpecDraft
 
 
 def shape_containers(draft: SpecDraft, shape: Shape) -> None:
