@@ -20,6 +20,7 @@ from extender.feeds.topology import TopologyFollower
 from extender.inspection.census import Census
 from extender.inspection.explainer import Explainer
 from extender.inspection.snapshots import Snapshots
+from extender.inspection.waiting_view import WaitingView
 from extender.leader_role import LeaderRole
 from extender.metrics import ExtenderMetrics
 from extender.outcomes.evictions import Evictions
@@ -225,8 +226,8 @@ class ExtenderVerbs:
             outcomes=state.outcomes,
             clock=state.clock,
         )
-        pending = PendingWrites()
-        self.calls = HeldCalls(pending, is_stopping=is_stopping)
+        self.pending = PendingWrites()
+        self.calls = HeldCalls(self.pending, is_stopping=is_stopping)
         self.evictions = _build_evictions(state, client)
         cells = ClusterCells(
             state.cluster,
@@ -238,7 +239,7 @@ class ExtenderVerbs:
             client,
             leading=state.leading,
             pods=state.pods,
-            pending=pending,
+            pending=self.pending,
             evictions=self.evictions,
         )
         self.planner = _build_planner(state, cells=cells, executor=executor)
@@ -261,14 +262,15 @@ class ExtenderVerbs:
             may_suspend=state.reclaims.may_suspend,
             is_bound=cells.is_bound,
         )
+        self.waiting = _build_waiting(state, self.planner)
         self.explainer = Explainer(
             cluster=state.cluster,
             pods=state.pods,
-            outcomes=state.outcomes,
+            ends=state.outcomes.ends,
+            waiting=self.waiting,
             policies=state.policies,
             to_request=to_request,
             raises=state.class_raiser,
-            held_reason=self.planner.held_reason,
             log=state.log,
         )
 
@@ -284,6 +286,18 @@ def _build_binding(
         holds=holds,
         unmanaged=unmanaged,
         metrics=state.metrics,
+        clock=state.clock,
+    )
+
+
+def _build_waiting(state: ExtenderState, planner: PlanningLoop) -> WaitingView:
+    quota = state.quota_queue
+    return WaitingView(
+        state.outcomes.waiting,
+        pods=state.pods,
+        has_place=state.cluster.has_place,
+        orders={"cells": planner.in_order, **({"quota": quota.in_order} if quota else {})},
+        held_reason=planner.held_reason,
         clock=state.clock,
     )
 
