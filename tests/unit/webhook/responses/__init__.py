@@ -1,1 +1,0 @@
-"""Tests, by the module they are about."""
