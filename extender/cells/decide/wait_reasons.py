@@ -113,7 +113,7 @@ class WaitReasons:
             for one in self._table.vcs[request.vc].shortfall
             if request.leaf_type in (None, one.leaf_type)
         ]
-        told = tuple((one.promised, one.backed, one.level, one.leaf_type) for one in lacking)
+        told = tuple((one.promised, one.backed, one.level, one.type_text) for one in lacking)
         return {"shortfall": told[:LISTED] or None}
 
     def _foreign(self, chains: list[ChainName]) -> dict[str, Argument]:
