@@ -228,7 +228,7 @@ class ExtenderVerbs:
         pending = PendingWrites()
         self.calls = HeldCalls(pending, is_stopping=is_stopping)
         self.evictions = _build_evictions(state, client)
-        cells = ClusterCells(
+        self.cells = cells = ClusterCells(
             state.cluster,
             state.pods,
             outcomes=state.outcomes,
@@ -265,8 +265,6 @@ class ExtenderVerbs:
             cluster=state.cluster,
             pods=state.pods,
             outcomes=state.outcomes,
-            policies=state.policies,
-            to_request=to_request,
             raises=state.class_raiser,
             held_reason=self.planner.held_reason,
             log=state.log,
