@@ -31,8 +31,9 @@ async def test_a_ledger_that_does_not_answer_is_named() -> None:
     world.ledger.is_away = True
     told = await world.simulate(_pod(), user="alice")
     assert told.admission.problems == (
-        "the ledger cannot be read now: the ledger is unavailable; usage is unknown, so neither quotas "
-        "nor rules about usage were applied; the webhook would apply the usage that it knew last",
+        "the ledger cannot be read now: the ledger is unavailable; usage is unknown, so neither "
+        "quotas nor rules about usage were applied; the webhook would apply the usage that it knew "
+        "last",
     )
     assert foretold(told) == [("node-00", 8)]
 
