@@ -1,6 +1,5 @@
 """Builds the simulation of pods that do not exist."""
 
-from extender.feeds.requests import to_member_request
 from extender.simulate.admission import AdmissionSimulator
 from extender.simulate.places import PlaceSimulator
 from extender.simulate.simulator import Simulator
@@ -31,6 +30,7 @@ def build_simulator(
             policies=state.policies,
             groups=state.groups,
             pods=state.pods,
+            namespaces=state.namespaces,
             facts=facts,
             ledger=ledger,
         ),
@@ -38,7 +38,7 @@ def build_simulator(
             cells=verbs.cells,
             pods=state.pods,
             needs=state.pod_needs,
-            to_request=state.translating(to_member_request),
+            queued=verbs.planner.to_queued,
             reason_to_hold=verbs.planner.reason_to_hold,
             clock=state.clock,
         ),

@@ -1,10 +1,9 @@
 """Explains why a pod waits or where it runs."""
 
-from collections.abc import Callable
 from itertools import chain
 from typing import Final
 
-from extender.cells.model import Reason
+from extender.cells.reason_kinds import WaitsFor, waits_for
 from extender.cluster.cluster import Cluster
 from extender.feeds.pod_feed import PodSink
 from extender.inspection.json_views import (
@@ -13,9 +12,9 @@ from extender.inspection.json_views import (
     show_end,
     show_placement,
     show_record,
-    show_waiting,
 )
-from extender.outcomes.outcomes import Outcomes
+from extender.inspection.waiting_view import WaitingView
+from extender.outcomes.gang_ends import GangEnds
 from extender.planning.class_raiser import ClassRaiser
 from kube.read.managed_pod import ManagedPod
 from policy.errors import BackendError
@@ -26,6 +25,8 @@ _DECISIONS: Final = 20
 _QUEUED: Final = "queued"
 _WAITING: Final = "waiting"
 _PLACED: Final = "placed"
+_REFUSED: Final = "refused"
+_UNPLACED: Final = (_QUEUED, _WAITING, _REFUSED)
 
 
 class Explainer:
@@ -36,21 +37,17 @@ class Explainer:
         *,
         cluster: Cluster,
         pods: PodSink,
-        outcomes: Outcomes,
-        held_reason: Callable[[GangKey], Reason | None],
+        ends: GangEnds,
+        waiting: WaitingView,
         raises: ClassRaiser | None,
         log: DecisionLog,
     ) -> None:
-        """`held_reason` explains why the bindings of a gang are held, if they are.
-
-        `raises` knows the gangs beyond quota; None without a ledger.
-        """
+        """`raises` knows the gangs beyond quota; None without a ledger."""
         self._cluster = cluster
         self._pods = pods
-        self._waiting = outcomes.waiting
+        self._waiting = waiting
         self._raises = raises
-        self._ends = outcomes.ends
-        self._held_reason = held_reason
+        self._ends = ends
         self._log = log
 
     async def explain(self, namespace: str, name: str) -> JsonObject | None:
@@ -62,7 +59,7 @@ class Explainer:
         members = [p for p in pods if p.namespace == namespace and name in _names(p)]
         if members:
             # One that waits says most about its gang.
-            pod = next((p for p in members if self._state(p) in (_QUEUED, _WAITING)), members[0])
+            pod = next((p for p in members if self._state(p) in _UNPLACED), members[0])
             end = self._ends.find(f"{namespace}/{name}")
             return await self._explain_pod(pod) | ({"ended": show_end(end)} if end else {})
         invalid = self._explain_invalid(namespace, name)
@@ -71,7 +68,7 @@ class Explainer:
     async def _explain_pod(self, pod: ManagedPod) -> JsonObject:
         member = self._cluster.members.get(pod.uid)
         state = self._state(pod)
-        waiting = self._waiting.of_pod(pod) if state in (_QUEUED, _WAITING) else None
+        waiting = self._waiting.of_pod(pod) if state in _UNPLACED else None
         shape: JsonObject = {
             "pod": pod.display_name,
             "uid": pod.uid,
@@ -85,19 +82,18 @@ class Explainer:
             "state": state,
             "ending": pod.is_deleting,
         }
-        if state == _QUEUED:
-            unplanned = f"gang {pod.gang.key} has not been planned yet"
-            shape["queued"] = {"reason": waiting.reason.text if waiting else unplanned}
+        if state == _QUEUED and waiting is not None:
+            shape["queued"] = {"reason": waiting.reason.text}
         if member is not None:
             shape["priority"] = member.request.priority
             shape["foreign"] = member.is_foreign
             shape["owner"] = pod.charged_user
             shape["placement"] = show_placement(member.placement)
-        held = self._held_reason(pod.gang.key) if state == _PLACED else None
+        held = self._waiting.held_reason(pod.gang.key) if state == _PLACED else None
         if held is not None:
             shape["held"] = {"reason": held.text}
         if waiting is not None:
-            shape["waiting"] = show_waiting(waiting)
+            shape["waiting"] = self._waiting.show(waiting, self._waiting.places())
         shape["siblings"] = self._siblings(pod)
         return shape | await self._decisions(str(pod.gang.key))
 
@@ -172,9 +168,12 @@ class Explainer:
             return "bound"
         if self._cluster.has_place(pod.uid) or (pod.is_helper and pod.is_released):
             return _PLACED
+        waiting = self._waiting.of_pod(pod)
+        if waiting is not None and waits_for(waiting.reason.code) is WaitsFor.OWNER:
+            return _REFUSED
         if pod.is_gated:
             return _QUEUED
-        return _WAITING if self._waiting.of_pod(pod) else "not asked about yet"
+        return _WAITING if waiting else "not asked about yet"
 
     def _siblings(self, pod: ManagedPod) -> list[JsonObject]:
         return [

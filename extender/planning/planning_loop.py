@@ -11,6 +11,8 @@ from contextlib import AbstractAsyncContextManager
 from typing import Final, NoReturn, TypeVar
 
 from extender.cells.model import Reason, ReasonCode
+from extender.cells.views.listings import Stepwise
+from extender.feeds.own_failures import OwnFailures
 from extender.feeds.pod_feed import PodSink
 from extender.feeds.pod_needs import PodNeeds
 from extender.feeds.requests import ToRequest
@@ -53,7 +55,9 @@ class PlanningLoop:
         self._pods = pods
         self._needs = needs
         self._to_request = to_request
-        self._queued = QueuedPods(pods, needs=needs, to_request=to_request)
+        failures = OwnFailures(pods, clock=clock)
+        self.to_queued = QueuedPods(pods, needs=needs, to_request=to_request, failures=failures)
+        """Pods as the planner sees them."""
         self._held = held
         self._executor = executor
         self._outcomes = outcomes
@@ -90,11 +94,12 @@ class PlanningLoop:
         self._gangs.wake()
         self._news.set()
 
-    def rerank(self) -> None:
+    def rerank(self) -> Stepwise[None]:
         """Give waiting pods the priorities that their classes have now."""
         for pod in self._held.by_code(ReasonCode.UNKNOWN_CLASS):
             self._observe(pod)
-        self._gangs.rerank(self._priority)
+            yield
+        yield from self._gangs.rerank(self._priority)
         self.wake()
 
     def observe_groups(self) -> None:
@@ -141,7 +146,7 @@ class PlanningLoop:
         reason = self._held.reason_to_hold(pod)
         if reason is None:
             try:
-                self._gangs.see(self._queued(pod))
+                self._gangs.see(self.to_queued(pod))
             except RequestError as exc:
                 reason = unknown_class(pod, exc)
         if reason is not None:
@@ -215,6 +220,10 @@ class PlanningLoop:
     def held_gangs(self) -> int:
         """The number of gangs whose bindings are held."""
         return len(self._gangs.held)
+
+    def in_order(self) -> list[GangKey]:
+        """Return the gangs that wait for cells, in the order in which they are planned."""
+        return self._gangs.in_order()
 
     def held_reason(self, gang: GangKey) -> Reason | None:
         """Explain why the bindings of a gang are held, if they are."""

@@ -1,5 +1,6 @@
 """Pods as the planner sees them: what they ask for, and what they need of their nodes."""
 
+from extender.feeds.own_failures import OwnFailures
 from extender.feeds.pod_feed import PodSink
 from extender.feeds.pod_needs import PodNeeds
 from extender.feeds.requests import (
@@ -16,8 +17,11 @@ from kube.read.managed_pod import ManagedPod
 class QueuedPods:
     """Translates pods for the planner."""
 
-    def __init__(self, pods: PodSink, *, needs: PodNeeds, to_request: ToRequest) -> None:
+    def __init__(
+        self, pods: PodSink, *, needs: PodNeeds, to_request: ToRequest, failures: OwnFailures
+    ) -> None:
         self._pods = pods
+        self._failures = failures
         self._needs = needs
         self._to_request = to_request
 
@@ -38,6 +42,7 @@ class QueuedPods:
             workload=pod.workload.uid if pod.workload else "",
             rank=member_rank(pod),
             late=late_leaf_counts(pod),
+            avoids=self._failures.nodes_to_avoid(pod) if pod.node is None else (),
             # A PodGroup gives the least number of members; there may be more.
             alone=to_single_request(request, pod) if pod.gang.size is None else None,
             first_asked=self._pods.workloads.first_asked(pod),

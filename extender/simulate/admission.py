@@ -13,15 +13,18 @@ from kube.admission.live_count import check_count
 from kube.admission.patches import apply_patch
 from kube.admission.pod_groups import by_labels
 from kube.admission.pod_request import PodRequest, build_pod_request, without_unlisted_default
+from kube.admission.pod_shapes import fix_leaf_cells
 from kube.admission.possibility import Possibility
 from kube.api.client import KubeClient, KubeError
 from kube.follow import priority_classes
+from kube.follow.namespaces import NamespaceSink
 from kube.follow.pod_groups import PodGroupFollower
 from kube.follow.policies import PolicySink
 from kube.follow.priority_classes import PriorityClassSink
 from kube.read.gangs import GangForm
 from kube.read.managed_pod import ManagedPod
 from kube.read.pod_groups import PodGroup
+from kube.read.pods import read_pod
 from policy.admission.gang_decision import POD_GROUP_PATH, GangDecision
 from policy.admission.preview import decide
 from policy.errors import RequestError
@@ -56,6 +59,7 @@ class AdmissionSimulator:
         policies: PolicySink,
         groups: PodGroupFollower,
         pods: PodSink,
+        namespaces: NamespaceSink,
         facts: NodeFacts,
         ledger: Ledger | None,
     ) -> None:
@@ -63,6 +67,7 @@ class AdmissionSimulator:
         self._policies = policies
         self._groups = groups
         self._pods = pods
+        self._namespaces = namespaces
         self._facts = facts
         self._ledger = ledger
 
@@ -70,28 +75,48 @@ class AdmissionSimulator:
         """Decide about a pod. Raises RequestError for one that is invalid or not managed."""
         problems: list[str] = []
         priorities = await self._read_priorities(problems)
-        obj = as_submitted(pod, priorities)
-        policy = self._policies.policy
-        read = self._read(obj, policy, priorities)
+        sent = as_submitted(pod, priorities)
+        read_pod(sent, reads_all=True)  # raises if it is invalid
         try:
-            group = await self._find_group(read)
-            read = self._read(by_labels(obj, group), policy, priorities)
-            request = build_pod_request(
-                obj, sender=user, request_uid=str(uuid4()), pod=read, group=group, policy=policy
-            )
-            decision, warnings = await self._decide(request, user, problems)
-            stored = None
-            if decision.outcome is not Outcome.REFUSED:
-                stored = _store(obj, request, decision, priorities)
+            admission = await self._admit(sent, user, priorities, problems)
         except RequestError as exc:
             return SimulatedAdmission(refusal=str(exc), problems=tuple(problems))
-        refusal = decision.admission.format_refusal() if stored is None else None
+        if admission is None:
+            raise RequestError.at("pod", "asks for no leaf cells, so there is nothing to simulate")
+        return admission
+
+    async def _admit(
+        self,
+        sent: Mapping[str, Any],
+        user: SimulatedUser,
+        priorities: PriorityClassSink,
+        problems: list[str],
+    ) -> SimulatedAdmission | None:
+        """Decide about a valid pod; None if it asks for no leaf cells.
+
+        Raises RequestError if it would be refused.
+        """
+        policy = self._policies.policy
+        labels = self._namespaces.labels(sent["metadata"].get("namespace", ""))
+        obj = fix_leaf_cells(sent, sender=user, policy=policy, namespace_labels=labels)
+        read = self._read(obj, policy, priorities)
+        if read is None:
+            return None
+        group = await self._find_group(read)
+        read = self._read(by_labels(obj, group), policy, priorities) or read
+        request = build_pod_request(
+            sent, sender=user, request_uid=str(uuid4()), pod=read, group=group, policy=policy
+        )
+        decision, warnings = await self._decide(request, user, problems)
+        if decision.outcome is Outcome.REFUSED:
+            refusal = decision.admission.format_refusal()
+            told = tuple(problems)
+            return SimulatedAdmission(decision=decision, refusal=refusal, problems=told)
         return SimulatedAdmission(
             decision=decision,
-            refusal=refusal,
-            warnings=() if stored is None else (*decision.format_warnings(), *warnings),
+            warnings=(*decision.format_warnings(), *warnings),
             problems=tuple(problems),
-            stored=stored,
+            stored=_store(sent, obj, request, decision, priorities),
         )
 
     async def _read_priorities(self, problems: list[str]) -> PriorityClassSink:
@@ -106,10 +131,10 @@ class AdmissionSimulator:
 
     def _read(
         self, obj: Mapping[str, Any], policy: Policy, priorities: PriorityClassSink
-    ) -> ManagedPod:
+    ) -> ManagedPod | None:
         pod = self._pods.read(dict(obj))
         if pod is None or pod.is_helper:
-            raise RequestError.at("pod", "asks for no leaf cells, so there is nothing to simulate")
+            return None
         is_default = priorities.is_default
         return without_unlisted_default(pod, classes=policy.classes, is_default=is_default)
 
@@ -158,18 +183,20 @@ class AdmissionSimulator:
 
 
 def _store(
-    obj: Mapping[str, Any],
+    sent: Mapping[str, Any],
+    asked: Mapping[str, Any],
     request: PodRequest,
     decision: GangDecision,
     priorities: PriorityClassSink,
 ) -> dict[str, Any]:
     """Return the pod with the decision in it, held by the gate."""
     patch = decision_patch(
-        obj,
+        sent,
+        asked=asked,
         pod=request.pod,
         request=request.charge,
         decision=decision,
         shaped=request.shaped,
         gates_all=True,
     )
-    return as_stored(apply_patch(obj, patch), decision.final_class, priorities)
+    return as_stored(apply_patch(sent, patch), decision.final_class, priorities)

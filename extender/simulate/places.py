@@ -8,7 +8,6 @@ from typing import Any
 from extender.cells.model import Decision, Reason
 from extender.feeds.pod_feed import PodSink
 from extender.feeds.pod_needs import PodNeeds
-from extender.feeds.requests import ToRequest
 from extender.planning.cluster_cells import ClusterCells
 from extender.planning.queued_pods import QueuedPods
 from extender.queue.member_places import preview_unplaced
@@ -33,15 +32,14 @@ class PlaceSimulator:
         cells: ClusterCells,
         pods: PodSink,
         needs: PodNeeds,
-        to_request: ToRequest,
+        queued: QueuedPods,
         reason_to_hold: ReasonToHold,
         clock: Clock,
     ) -> None:
         self._cells = cells
         self._pods = pods
         self._needs = needs
-        self._to_request = to_request
-        self._queued = QueuedPods(pods, needs=needs, to_request=to_request)
+        self._queued = queued
         self._reason_to_hold = reason_to_hold
         self._clock = clock
 
@@ -69,7 +67,7 @@ class PlaceSimulator:
 
     def _uids(self, pod: ManagedPod) -> list[PodUid]:
         """Return a UID for each member that may be missing, that of the pod itself first."""
-        missing = len(self._to_request(pod).gang_leaf_counts) - 1
+        missing = self._queued(pod).gang_size - 1
         return [pod.uid, *(PodUid(f"{pod.uid}-{number:06}") for number in range(missing))]
 
     def _gather(self, pod: ManagedPod, uids: Sequence[PodUid]) -> QueuedGang:

@@ -23,13 +23,17 @@ from policy.rules.decision import Outcome
 def decision_patch(
     obj: Mapping[str, Any],
     *,
+    asked: Mapping[str, Any],
     pod: ManagedPod,
     request: ChargeRequest,
     decision: GangDecision,
     shaped: Shaped,
     gates_all: bool,
 ) -> list[Operation]:
-    """Return the patch of a pod that may be created; `gates_all` lets every gang wait."""
+    """Return the patch of a pod that may be created; `gates_all` lets every gang wait.
+
+    `asked` is the pod with the leaf cells that it was decided with; a shape may have fixed them.
+    """
     is_queued = decision.outcome is Outcome.QUEUED
     submission = request.submission
     annotations = {
@@ -38,7 +42,7 @@ def decision_patch(
         marks.REQUESTED_CLASS_ANNOTATION: submission.requested_class,
         marks.CLASS_ANNOTATION: decision.final_class,
         marks.DECISION_ANNOTATION: str(decision.decision_id),
-        marks.REQUEST_ANNOTATION: describe_request(obj, pod),
+        marks.REQUEST_ANNOTATION: describe_request(asked, pod),
         **_hived_annotation(pod, decision, request),
         **shaped.annotations,
         **_quota_annotations(decision),

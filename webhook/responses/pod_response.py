@@ -23,19 +23,29 @@ _CANNOT_WAIT = (
 def respond_to_pod(
     obj: Mapping[str, Any],
     *,
+    asked: Mapping[str, Any],
     pod: ManagedPod,
     request: ChargeRequest,
     decision: GangDecision,
     shaped: Shaped,
     gates_all: bool,
 ) -> ReviewResponse:
-    """Refuse a pod, or write the decision into it."""
+    """Refuse a pod, or write the decision into it.
+
+    `asked` is the pod with the leaf cells that it was decided with; a shape may have fixed them.
+    """
     if decision.outcome is Outcome.REFUSED:
         return respond_with(decision)
     if pod.node is not None and decision.outcome is Outcome.QUEUED:
         return refuse(_CANNOT_WAIT.format(node=pod.node))
     patch = decision_patch(
-        obj, pod=pod, request=request, decision=decision, shaped=shaped, gates_all=gates_all
+        obj,
+        asked=asked,
+        pod=pod,
+        request=request,
+        decision=decision,
+        shaped=shaped,
+        gates_all=gates_all,
     )
     return respond_with(decision, patch=patch, warnings=shaped.warnings)
 
@@ -53,10 +63,16 @@ def respond_with(
     return ReviewResponse(is_allowed=True, patch=patch, warnings=told)
 
 
-def forget_decision(obj: Mapping[str, Any]) -> ReviewResponse:
-    """Allow a pod that is not managed, without a decision that its author wrote.
+def respond_shaped(obj: Mapping[str, Any], shaped: Shaped) -> ReviewResponse:
+    """Allow a pod that is not managed, with its shapes, without marks that its author wrote.
 
-    The guard would believe it if another webhook made the pod ask for leaf cells later.
+    The guard would believe a decision if another webhook made the pod ask for leaf cells later.
     """
-    patch = patches.unmark_patch(obj, (marks.DECISION_ANNOTATION,))
-    return ReviewResponse(is_allowed=True, patch=patch)
+    written = shaped.annotations
+    ours = (marks.DECISION_ANNOTATION, marks.SHAPED_ANNOTATION)
+    patch = [
+        *(patches.annotations_patch(obj, written) if written else ()),
+        *patches.unmark_patch(obj, [key for key in ours if key not in written]),
+        *shaped.patch,
+    ]
+    return ReviewResponse(is_allowed=True, patch=patch, warnings=shaped.warnings)

@@ -6,7 +6,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from extender.cells.model import Place, Reason
-from extender.feeds.requests import to_member_request
 from extender.planning.cluster_cells import ClusterCells
 from extender.planning.held_calls import HeldCalls
 from extender.planning.pending_writes import PendingWrites
@@ -15,6 +14,7 @@ from extender.simulate.admission import AdmissionSimulator
 from extender.simulate.places import PlaceSimulator
 from extender.simulate.simulator import SimulateArguments, Simulation, Simulator
 from kube.api.client import KubeClient, KubeError
+from kube.follow.namespaces import NamespaceSink
 from kube.follow.pod_groups import PodGroupFollower
 from kube.follow.priority_classes import PATH
 from kube.placement_annotations import placement_annotations
@@ -105,6 +105,7 @@ class SimulatedWorld:
                 policies=self.webhook.sink,
                 groups=PodGroupFollower(client, Clock()),
                 pods=shell.pods,
+                namespaces=NamespaceSink(),
                 facts=facts,
                 ledger=self.ledger,
             ),
@@ -112,9 +113,7 @@ class SimulatedWorld:
                 cells=cells,
                 pods=shell.pods,
                 needs=self.plans.planner._needs,
-                to_request=lambda pod: to_member_request(
-                    pod, classes=self._classes(), sizes=self.plans.groups
-                ),
+                queued=self.plans.planner.to_queued,
                 reason_to_hold=self.plans.planner.reason_to_hold,
                 clock=shell.clock,
             ),
