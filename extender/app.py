@@ -97,25 +97,13 @@ async def run_extender(
     guard = _build_guard(client, clock) if certificates else None
     simulator = build_simulator(state, verbs, client, ledger=ledger, seen_nodes=seen_nodes)
     app = _build_app(
-        state,
-        verbs,
-        simulator,
-        feeds=feeds,
-        health=health,
-        measured=measured,
-        guard=guard,
+        state, verbs, simulator, feeds=feeds, health=health, measured=measured, guard=guard
     )
     tls = certificates.context if certificates else None
     async with run_service(
         app, name="extender", health=health, address=settings.address, tls=tls
     ) as extender:
-        upkeep = ExtenderUpkeep(
-            state,
-            verbs,
-            client,
-            seen_nodes=seen_nodes,
-            settings=settings,
-        )
+        upkeep = ExtenderUpkeep(state, verbs, client, seen_nodes=seen_nodes, settings=settings)
         work = _lead(state, verbs, upkeep, feeds=feeds, health=health, settings=settings)
         extender.supervisor.start("leadership", work)
         _start(extender.supervisor, state, client, feeds=feeds)
