@@ -27,8 +27,9 @@ from extender.settings import ExtenderSettings
 from extender.upkeep.lease_expiry import expire_leases
 from extender.upkeep.recovery import recover
 from extender.upkeep.unasked_preemption import preempt_unasked
+from extender.upkeep_wiring import ExtenderUpkeep
 from extender.verbs.routes import VerbRoutes
-from extender.wiring import ExtenderState, ExtenderUpkeep, ExtenderVerbs
+from extender.wiring import ExtenderState, ExtenderVerbs
 from kube.api.client import KubeClient
 from kube.api.feed import Feed, FeedSource, paused
 from kube.api.leadership import LeaderLabel, Leadership
@@ -102,7 +103,7 @@ async def run_extender(
             verbs,
             client,
             seen_nodes=seen_nodes,
-            provisioning_class=settings.provisioning_class,
+            settings=settings,
         )
         work = _lead(state, verbs, upkeep, feeds=feeds, health=health, settings=settings)
         extender.supervisor.start("leadership", work)
@@ -162,7 +163,7 @@ def _build_app(
         measured.registry,
         cluster=state.cluster,
         census=state.census,
-        waiting=state.outcomes.waiting,
+        waiting=verbs.waiting,
         feeds=feeds,
         count_problems=state.count_problems,
         count_held=lambda: verbs.planner.held_gangs,
@@ -173,9 +174,9 @@ def _build_app(
     InspectionRoutes(
         cluster=state.cluster,
         snapshots=state.snapshots,
-        waiting=state.outcomes.waiting,
+        waiting=verbs.waiting,
         explainer=verbs.explainer,
-        runs=GangRuns(cluster=state.cluster, pods=state.pods),
+        runs=GangRuns(cluster=state.cluster, pods=state.pods, waiting=verbs.waiting),
         nodes=NodeViews(cluster=state.cluster, pods=state.pods, room=state.room),
         log=state.log,
     ).add_to(app)
@@ -247,6 +248,8 @@ def _leader_tasks(
     yield state.leading.keep()
     yield state.leading.show()
     yield verbs.planner.run()
+    yield state.reranker.run()
+    yield state.outcomes.notes.run(upkeep.gate_messages, writing=verbs.pending.writing)
     yield verbs.evictions.run()
     yield state.reclaims.run()
     yield state.budget_sync.run()
@@ -270,6 +273,8 @@ def _leader_tasks(
         yield state.class_raiser.run()
     if upkeep.node_recorder is not None:
         yield upkeep.node_recorder.run()
+    if upkeep.ca_publisher is not None:
+        yield upkeep.ca_publisher.run()
     if upkeep.provisioning is not None:
         yield upkeep.provisioning.run()
     yield preempt_unasked(

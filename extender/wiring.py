@@ -1,8 +1,9 @@
-"""Builds the parts of an extender: its state, its verbs, its background work.
+"""Builds the parts of an extender: its state and its verbs.
 
 Every part gets the others that it needs when it is built; there are no globals.
 """
 
+import asyncio
 from collections.abc import Callable
 from typing import Any
 
@@ -20,6 +21,7 @@ from extender.feeds.topology import TopologyFollower
 from extender.inspection.census import Census
 from extender.inspection.explainer import Explainer
 from extender.inspection.snapshots import Snapshots
+from extender.inspection.waiting_view import WaitingView
 from extender.leader_role import LeaderRole
 from extender.metrics import ExtenderMetrics
 from extender.outcomes.evictions import Evictions
@@ -39,16 +41,10 @@ from extender.room.cluster_room import ClusterRoom
 from extender.room.fitting_nodes import FittingNodes
 from extender.settings import LEADERSHIP, ExtenderSettings
 from extender.upkeep.budget_sync import BudgetSync
-from extender.upkeep.half_bound_gangs import HalfBoundGangs
-from extender.upkeep.late_leases import LateLeases
 from extender.upkeep.ledger_sync import LedgerSync
-from extender.upkeep.node_quarantine import NodeQuarantine
-from extender.upkeep.node_recorder import NodeRecorder
-from extender.upkeep.provisioning import Provisioning
 from extender.upkeep.reclaimed_ages import ReclaimedAges
 from extender.upkeep.reconciler import Reconciler
 from extender.upkeep.reranker import Reranker
-from extender.upkeep.waker import Waker
 from extender.verbs.bind import BindVerb
 from extender.verbs.filter import FilterVerb
 from extender.verbs.pod_decider import PodDecider
@@ -57,10 +53,8 @@ from extender.verbs.unmanaged_pods import UnmanagedPods
 from kube.api.binder import Binder
 from kube.api.client import KubeClient
 from kube.api.events import EventWriter
-from kube.api.node_writer import NodeWriter
 from kube.api.pod_ender import PodEnder
-from kube.api.pod_writer import PodMarker, PodWaker
-from kube.api.provisioning_requests import ProvisioningRequests
+from kube.api.pod_writer import PodMarker
 from kube.api.suspender import WorkloadSuspender
 from kube.follow.disruption_budgets import DisruptionBudgetSink
 from kube.follow.namespaces import NamespaceSink
@@ -71,7 +65,6 @@ from policy.quarantine import QuarantineRule
 from service.clock import Clock
 from state.ledger.ledger import LeaderTerm, Ledger
 from state.log.log import DecisionLog
-from state.nodes.seen_nodes import SeenNodes
 
 
 class ExtenderState:
@@ -106,8 +99,10 @@ class ExtenderState:
         self.pod_needs = PodNeeds(self.fitting_nodes, self.volumes)
         follow_members(self.cluster.members, self.room)
         self.policies = PolicySink(self.events)
+        self.turn = asyncio.Lock()
+        """Held while the cluster is changed in steps."""
         self.file = ClusterFile(file, self.policies) if (file := settings.cluster_file) else None
-        self.topology = TopologyFollower(self.cluster, self.policies)
+        self.topology = TopologyFollower(self.cluster, self.policies, turn=self.turn)
         to_bound_now = self.translating(to_bound)
         self.pods = PodSink(
             self.cluster,
@@ -126,13 +121,7 @@ class ExtenderState:
             to_bound=to_bound_now,
             metrics=self.metrics,
         )
-        self.reranker = Reranker(
-            cluster=self.cluster,
-            pods=self.pods,
-            policies=self.policies,
-            to_request=self.translating(to_member_request),
-            to_bound=to_bound_now,
-        )
+        self.reranker = self._build_reranker()
         self.ledger_sync = self._build_ledger_sync(ledger) if ledger is not None else None
         self.reclaimed_ages = ReclaimedAges(ledger, pods=self.pods, term=self.term)
         self.quota_queue = self._build_quota_queue(ledger) if ledger is not None else None
@@ -145,6 +134,16 @@ class ExtenderState:
             events=PodEvents(self.events),
             metrics=self.metrics,
             clock=self.clock,
+        )
+
+    def _build_reranker(self) -> Reranker:
+        return Reranker(
+            cluster=self.cluster,
+            pods=self.pods,
+            policies=self.policies,
+            to_request=self.translating(to_member_request),
+            to_bound=self.translating(to_bound),
+            turn=self.turn,
         )
 
     def _build_reclaims(self, client: KubeClient, *, is_on: bool) -> Reclaims:
@@ -234,8 +233,8 @@ class ExtenderVerbs:
             outcomes=state.outcomes,
             clock=state.clock,
         )
-        pending = PendingWrites()
-        self.calls = HeldCalls(pending, is_stopping=is_stopping)
+        self.pending = PendingWrites()
+        self.calls = HeldCalls(self.pending, is_stopping=is_stopping)
         self.evictions = _build_evictions(state, client)
         cells = ClusterCells(
             state.cluster,
@@ -247,7 +246,7 @@ class ExtenderVerbs:
             client,
             leading=state.leading,
             pods=state.pods,
-            pending=pending,
+            pending=self.pending,
             evictions=self.evictions,
         )
         self.planner = _build_planner(state, cells=cells, executor=executor)
@@ -270,81 +269,17 @@ class ExtenderVerbs:
             may_suspend=state.reclaims.may_suspend,
             is_bound=cells.is_bound,
         )
+        self.waiting = _build_waiting(state, self.planner)
         self.explainer = Explainer(
             cluster=state.cluster,
             pods=state.pods,
-            outcomes=state.outcomes,
+            ends=state.outcomes.ends,
+            waiting=self.waiting,
             policies=state.policies,
             to_request=to_request,
             raises=state.class_raiser,
-            held_reason=self.planner.held_reason,
             log=state.log,
         )
-
-
-class ExtenderUpkeep:
-    """Background work of the leader beyond keeping the state up to date."""
-
-    def __init__(
-        self,
-        state: ExtenderState,
-        verbs: ExtenderVerbs,
-        client: KubeClient,
-        *,
-        seen_nodes: SeenNodes | None,
-        provisioning_class: str | None = None,
-    ) -> None:
-        to_request = state.translating(to_member_request)
-        self.provisioning = (
-            _build_provisioning(state, client, provisioning_class) if provisioning_class else None
-        )
-        self.node_recorder = (
-            NodeRecorder(seen_nodes, cluster=state.cluster, term=state.term) if seen_nodes else None
-        )
-        self.quarantine = NodeQuarantine(
-            cluster=state.cluster,
-            pods=state.pods,
-            rule=state.quarantine_rule,
-            writer=NodeWriter(client, check_leading=state.leading.check),
-            events=state.events,
-            clock=state.clock,
-        )
-        self.waker = Waker(
-            cluster=state.cluster,
-            pods=state.pods,
-            waiting=state.outcomes.waiting,
-            to_request=to_request,
-            waker=PodWaker(client, state.clock),
-            metrics=state.metrics,
-            clock=state.clock,
-        )
-        self.late_leases = LateLeases(
-            cluster=state.cluster,
-            pods=state.pods,
-            nodes_for=state.pod_needs.fitting,
-            clock=state.clock,
-        )
-        self.half_bound = HalfBoundGangs(
-            cluster=state.cluster,
-            pods=state.pods,
-            to_request=to_request,
-            nodes_for=state.pod_needs.fitting,
-            evictions=verbs.evictions,
-            outcomes=state.outcomes,
-            clock=state.clock,
-        )
-
-
-def _build_provisioning(state: ExtenderState, client: KubeClient, class_name: str) -> Provisioning:
-    return Provisioning(
-        ProvisioningRequests(client, class_name=class_name, check_leading=state.leading.check),
-        waiting=state.outcomes.waiting,
-        pods=state.pods,
-        to_request=state.translating(to_member_request),
-        is_open=lambda: state.policies.cluster_text is None,
-        events=PodEvents(state.events),
-        clock=state.clock,
-    )
 
 
 def _build_binding(
@@ -358,6 +293,18 @@ def _build_binding(
         holds=holds,
         unmanaged=unmanaged,
         metrics=state.metrics,
+        clock=state.clock,
+    )
+
+
+def _build_waiting(state: ExtenderState, planner: PlanningLoop) -> WaitingView:
+    quota = state.quota_queue
+    return WaitingView(
+        state.outcomes.waiting,
+        pods=state.pods,
+        has_place=state.cluster.has_place,
+        orders={"cells": planner.in_order, **({"quota": quota.in_order} if quota else {})},
+        held_reason=planner.held_reason,
         clock=state.clock,
     )
 
