@@ -18,9 +18,10 @@ Each folder imports only those above it in this list.
     upkeep/      background work of the leader: recovery, reconciliation, leases, the ledger
     inspection/  the APIs that show the state, and the access to them
 
-    app          runs an extender: feeds, routes, recovery, the leader's tasks
-    wiring       builds the parts of an extender
-    leader_role  whether this replica leads: only the leader answers verbs
-    settings     the settings of one extender process
-    metrics      the extender's own metrics
+    app            runs an extender: feeds, routes, recovery, the leader's tasks
+    wiring         builds the parts of an extender: its state and its verbs
+    upkeep_wiring  builds the background work of its leader
+    leader_role    whether this replica leads: only the leader answers verbs
+    settings       the settings of one extender process
+    metrics        the extender's own metrics
 """

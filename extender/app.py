@@ -27,8 +27,9 @@ from extender.settings import ExtenderSettings
 from extender.upkeep.lease_expiry import expire_leases
 from extender.upkeep.recovery import recover
 from extender.upkeep.unasked_preemption import preempt_unasked
+from extender.upkeep_wiring import ExtenderUpkeep
 from extender.verbs.routes import VerbRoutes
-from extender.wiring import ExtenderState, ExtenderUpkeep, ExtenderVerbs
+from extender.wiring import ExtenderState, ExtenderVerbs
 from kube.api.client import KubeClient
 from kube.api.feed import Feed, FeedSource, paused
 from kube.api.leadership import LeaderLabel, Leadership
@@ -102,7 +103,7 @@ async def run_extender(
             verbs,
             client,
             seen_nodes=seen_nodes,
-            provisioning_class=settings.provisioning_class,
+            settings=settings,
         )
         work = _lead(state, verbs, upkeep, feeds=feeds, health=health, settings=settings)
         extender.supervisor.start("leadership", work)
@@ -270,6 +271,8 @@ def _leader_tasks(
         yield state.class_raiser.run()
     if upkeep.node_recorder is not None:
         yield upkeep.node_recorder.run()
+    if upkeep.ca_publisher is not None:
+        yield upkeep.ca_publisher.run()
     if upkeep.provisioning is not None:
         yield upkeep.provisioning.run()
     yield preempt_unasked(

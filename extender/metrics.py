@@ -196,7 +196,7 @@ class StateMetrics(Collector):
         yield from self._promises()
 
     def _promises(self) -> Iterator[Metric]:
-        labels = "vc", "leaf_type", "level"
+        labels = "vc", "leaf_type", "level", "domain"
         promised = _family(
             "promised_cells", "Cells that the Cluster document promises to VCs.", *labels
         )
@@ -208,8 +208,8 @@ class StateMetrics(Collector):
         )
         for vc in self._cluster.topology.vcs if self._cluster.topology else ():
             for one in self._cluster.backing(vc):
-                promised.add_metric([vc, one.leaf_type, one.level], one.promised)
-                backed.add_metric([vc, one.leaf_type, one.level], one.backed)
+                promised.add_metric([vc, *one.kind], one.promised)
+                backed.add_metric([vc, *one.kind], one.backed)
         yield from (promised, backed)
 
 

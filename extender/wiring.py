@@ -1,4 +1,4 @@
-"""Builds the parts of an extender: its state, its verbs, its background work.
+"""Builds the parts of an extender: its state and its verbs.
 
 Every part gets the others that it needs when it is built; there are no globals.
 """
@@ -39,16 +39,10 @@ from extender.room.cluster_room import ClusterRoom
 from extender.room.fitting_nodes import FittingNodes
 from extender.settings import LEADERSHIP, ExtenderSettings
 from extender.upkeep.budget_sync import BudgetSync
-from extender.upkeep.half_bound_gangs import HalfBoundGangs
-from extender.upkeep.late_leases import LateLeases
 from extender.upkeep.ledger_sync import LedgerSync
-from extender.upkeep.node_quarantine import NodeQuarantine
-from extender.upkeep.node_recorder import NodeRecorder
-from extender.upkeep.provisioning import Provisioning
 from extender.upkeep.reclaimed_ages import ReclaimedAges
 from extender.upkeep.reconciler import Reconciler
 from extender.upkeep.reranker import Reranker
-from extender.upkeep.waker import Waker
 from extender.verbs.bind import BindVerb
 from extender.verbs.filter import FilterVerb
 from extender.verbs.pod_decider import PodDecider
@@ -57,10 +51,8 @@ from extender.verbs.unmanaged_pods import UnmanagedPods
 from kube.api.binder import Binder
 from kube.api.client import KubeClient
 from kube.api.events import EventWriter
-from kube.api.node_writer import NodeWriter
 from kube.api.pod_ender import PodEnder
-from kube.api.pod_writer import PodMarker, PodWaker
-from kube.api.provisioning_requests import ProvisioningRequests
+from kube.api.pod_writer import PodMarker
 from kube.api.suspender import WorkloadSuspender
 from kube.follow.disruption_budgets import DisruptionBudgetSink
 from kube.follow.namespaces import NamespaceSink
@@ -71,7 +63,6 @@ from policy.quarantine import QuarantineRule
 from service.clock import Clock
 from state.ledger.ledger import LeaderTerm, Ledger
 from state.log.log import DecisionLog
-from state.nodes.seen_nodes import SeenNodes
 
 
 class ExtenderState:
@@ -280,71 +271,6 @@ class ExtenderVerbs:
             held_reason=self.planner.held_reason,
             log=state.log,
         )
-
-
-class ExtenderUpkeep:
-    """Background work of the leader beyond keeping the state up to date."""
-
-    def __init__(
-        self,
-        state: ExtenderState,
-        verbs: ExtenderVerbs,
-        client: KubeClient,
-        *,
-        seen_nodes: SeenNodes | None,
-        provisioning_class: str | None = None,
-    ) -> None:
-        to_request = state.translating(to_member_request)
-        self.provisioning = (
-            _build_provisioning(state, client, provisioning_class) if provisioning_class else None
-        )
-        self.node_recorder = (
-            NodeRecorder(seen_nodes, cluster=state.cluster, term=state.term) if seen_nodes else None
-        )
-        self.quarantine = NodeQuarantine(
-            cluster=state.cluster,
-            pods=state.pods,
-            rule=state.quarantine_rule,
-            writer=NodeWriter(client, check_leading=state.leading.check),
-            events=state.events,
-            clock=state.clock,
-        )
-        self.waker = Waker(
-            cluster=state.cluster,
-            pods=state.pods,
-            waiting=state.outcomes.waiting,
-            to_request=to_request,
-            waker=PodWaker(client, state.clock),
-            metrics=state.metrics,
-            clock=state.clock,
-        )
-        self.late_leases = LateLeases(
-            cluster=state.cluster,
-            pods=state.pods,
-            nodes_for=state.pod_needs.fitting,
-            clock=state.clock,
-        )
-        self.half_bound = HalfBoundGangs(
-            cluster=state.cluster,
-            pods=state.pods,
-            to_request=to_request,
-            nodes_for=state.pod_needs.fitting,
-            evictions=verbs.evictions,
-            outcomes=state.outcomes,
-            clock=state.clock,
-        )
-
-
-def _build_provisioning(state: ExtenderState, client: KubeClient, class_name: str) -> Provisioning:
-    return Provisioning(
-        ProvisioningRequests(client, class_name=class_name, check_leading=state.leading.check),
-        waiting=state.outcomes.waiting,
-        pods=state.pods,
-        to_request=state.translating(to_member_request),
-        is_open=lambda: state.policies.cluster_text is None,
-        events=PodEvents(state.events),
-        clock=state.clock,
-    )
 
 
 def _build_binding(

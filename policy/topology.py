@@ -10,12 +10,15 @@ of cells of some level of a chain, any of them, or a *pinned* cell, one particul
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import NewType
+from typing import Final, NewType
 
 from policy.submission import LeafType, NodeName, VcName
 
 ChainName = NewType("ChainName", str)
 CellTypeName = NewType("CellTypeName", str)
+DomainName = NewType("DomainName", str)
+"""A group of nodes that an admin named: the name of an entry of `nodeTopology`."""
+NO_DOMAIN: Final = DomainName("")
 CellAddress = NewType("CellAddress", str)
 """Stable path of a physical cell, `rack0/node3/1`."""
 PinnedCellId = NewType("PinnedCellId", str)
@@ -58,6 +61,8 @@ class Chain:
     levels: tuple[Level, ...]
     """From level 1 upwards: `levels[0]` is the leaf."""
     cells: tuple[PhysicalCell, ...]
+    domain: DomainName = NO_DOMAIN
+    """Empty where nodes are not divided into named domains."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,7 +74,7 @@ class Promise:
     count: int
 
 
-@dataclass(frozen=True, slots=True, order=True)
+@dataclass(frozen=True, slots=True)
 class Backing:
     """How many cells of a level a VC was promised, and for how many of them there are cells."""
 
@@ -78,11 +83,26 @@ class Backing:
     """The cell type of the level."""
     promised: int
     backed: int
+    domain: DomainName = NO_DOMAIN
+
+    @property
+    def kind(self) -> "CellKind":
+        """Which cells these are."""
+        return self.leaf_type, self.level, self.domain
+
+    @property
+    def type_text(self) -> str:
+        """The leaf type and, if there is one, the domain, for sentences."""
+        return f"{self.leaf_type} in domain {self.domain}" if self.domain else self.leaf_type
 
     @property
     def is_whole(self) -> bool:
         """Whether there is a cell for each that was promised."""
         return self.backed >= self.promised
+
+
+CellKind = tuple[LeafType, str, DomainName]
+"""Leaf type, cell type of the level, and domain."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,19 +124,20 @@ class Topology:
     vcs: Mapping[VcName, VirtualCluster]
 
     def backing(self, name: VcName) -> tuple[Backing, ...]:
-        """Return what a VC was promised and what is backed, by leaf type and level, sorted.
+        """Return what a VC was promised and what is backed: leaf type, level, domain; sorted.
 
         Pinned cells, which always exist, are left out.
         """
         vc = self.vcs[name]
-        backed: Counter[tuple[LeafType, str]] = Counter()
+        backed: Counter[CellKind] = Counter()
         for promise in vc.promises:
             chain = self.chains[promise.chain]
             level = chain.levels[promise.level - 1].cell_type
-            backed[chain.leaf_type, level] += promise.count
+            backed[chain.leaf_type, level, chain.domain] += promise.count
+        short = [one.kind for one in vc.shortfall]
         whole = [
-            Backing(leaf_type, level, count, count)
-            for (leaf_type, level), count in backed.items()
-            if not any((one.leaf_type, one.level) == (leaf_type, level) for one in vc.shortfall)
+            Backing(leaf_type, level, count, count, domain)
+            for (leaf_type, level, domain), count in backed.items()
+            if (leaf_type, level, domain) not in short
         ]
-        return tuple(sorted([*whole, *vc.shortfall]))
+        return tuple(sorted([*whole, *vc.shortfall], key=lambda one: one.kind))

@@ -12,7 +12,6 @@ later members follow it. Each folder imports only folders below it in this list:
     records/        the log row, metric and Event of a decision
     responses/      the response about a pod: the patch, warnings or a refusal
     admission/      decides the class of a gang and charges its quotas
-    shaping/        fields that the Shaping document sets on pods, such as mounts and tolerations
     ledger_access/  the ledger within a review's time budget, and what happens without it
     certificates/   the webhook's serving certificates, and their renewal by the leader
 

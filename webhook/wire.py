@@ -8,12 +8,10 @@ from typing import Any, Literal
 import orjson
 from pydantic import Field
 
+from kube.values.objects import Operation
 from policy.errors import ConflictError
 from policy.identity.ownership import Editor
 from service.bodies import Body, parse_body
-
-Operation = dict[str, Any]
-"""One operation of a JSON patch."""
 
 _LONGEST_WARNING = 256
 """The API server may truncate longer ones."""

@@ -18,12 +18,13 @@ import uvloop
 
 from bench.report import SEED, Result, percentile
 from bench.state.log_beside import log_beside
+from policy.quotas.charge import Charge
 from policy.quotas.limits import Limit, Measure, Scope
 from policy.submission import ClassName, GangKey, GroupName, LeafType, UserName, VcName
 from state.database.database import open_database
 from state.database.maintenance import LogMaintenance
 from state.database.migrator import migrate
-from state.ledger.ledger import Charge, Charged
+from state.ledger.ledger import Charged
 from state.ledger.postgres import LedgerSettings, PostgresLedger
 
 _CONNECTIONS = 8

@@ -24,6 +24,7 @@ takes in what the cluster reports, and `views` shows and checks the state.
 
     answers          Decisions without a place, each with its reason: wait, reject, preempt
     budget           How much one decision may cost: all bounds of the search in one place
+    end_sentences    Sentences about gangs that preempt, and about gangs that end for them
     engine           The engine's public methods: plan, apply, observe, recover, views
     model            What goes into the engine and what comes out: requests, decisions, views
     new_nodes        Waiting gangs for which an autoscaler is asked for nodes

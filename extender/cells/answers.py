@@ -63,11 +63,16 @@ def for_lack(decision: Decision, shortage: Shortage | None) -> Decision:
     return replace(decision, reason=reason)
 
 
-def preempted(victim: GangKey, *, by: MemberRequest, is_foreign: bool = False) -> Reason:
-    """Return the reason why a victim is ended for another gang; a foreign one, by which rule."""
+def preempted(
+    victim: GangKey, *, by: MemberRequest, own: int | None, is_foreign: bool = False
+) -> Reason:
+    """Return the reason why a victim is ended for another gang, and by which rule.
+
+    `own` is the priority at which it counts as a victim; None if that is not known any more.
+    """
     told: Arguments = {"preemptor": str(by.gang), "priority": by.priority, "vc": by.vc}
-    rule = "foreign: reclaim" if is_foreign else None
-    return _reason(victim, ReasonCode.PREEMPTED, {**told, "rule": rule})
+    rule = {"rule": "foreign: reclaim"} if is_foreign else {"own": own}
+    return _reason(victim, ReasonCode.PREEMPTED, {**told, **rule})
 
 
 Terms = Mapping[str, int | str | None]

@@ -325,6 +325,11 @@ class Engine:
         gang = self._table.gangs.get(key)
         return KnownSizes(gang.request.gang_leaf_counts, gang.request.gang_min) if gang else None
 
+    def victim_priority(self, key: GangKey) -> int | None:
+        """The priority at which a gang that has places counts as a victim."""
+        gang = self._table.gangs.get(key)
+        return gang.priority if gang else None
+
     def is_preempting(self, key: GangKey) -> bool:
         """True if cells are reserved for a gang, or for late members of it, until victims end."""
         gang = self._table.gangs.get(key)

@@ -95,6 +95,8 @@ class NodeCell:
     leaf_type: LeafType | None
     leaf_count: int
     is_healthy: bool = True
+    is_quarantined: bool = False
+    """Whether it is not healthy because it is in quarantine."""
     bad_leaf_cells: tuple[int, ...] = ()
     """Devices that are bad on an otherwise healthy node."""
 

@@ -7,7 +7,7 @@ that varies would make kube-scheduler retry without end.
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
-from extender.cells import queue_sentences
+from extender.cells import end_sentences, queue_sentences
 from extender.cells.model import Argument, Reason, ReasonCode
 from extender.cells.phrases import (
     MEMBER_SIZES,
@@ -22,10 +22,12 @@ from extender.cells.queue_sentences import Sentence
 from policy.pod_resources import shortage_texts
 from policy.wording import count_of, listing
 
-WORDING: Final = 3
+WORDING: Final = 4
 """Version of the sentences below. Raise it whenever a text changes: within one version, a replay
 compares texts, too."""
 
+ForeignUse = tuple[str, str, str, int]
+"""A pod, its owner, its node, and the number of leaf cells that it uses there."""
 Shortfall = tuple[tuple[int, int, str, str], ...]
 """Cells that a VC was promised, how many of them are backed, their level and their leaf type."""
 
@@ -46,6 +48,25 @@ def _no_room(*, gang: str, needs: Needs, members: int, room: int, leaf_type: str
         f"room for {room} of {count_of(members, 'member')} now",
         "starts once enough leaf cells are free",
     )
+
+
+def _no_room_by_foreign(
+    *,
+    gang: str,
+    needs: Needs,
+    members: int,
+    room: int,
+    pods: Sequence[ForeignUse],
+    count: int,
+    used: int,
+    leaf_type: str = "",
+) -> Sentence:
+    fact, change = _no_room(gang=gang, needs=needs, members=members, room=room, leaf_type=leaf_type)
+    by_foreign = (
+        f"{used} of the leaf cells that it could use are in use by {count_of(count, 'pod')} that "
+        f"Cellgate did not place: {_foreign_text(pods, count)}"
+    )
+    return f"{fact}; {by_foreign}", f"{change}; an admin can end these pods"
 
 
 def _vc_full(
@@ -77,12 +98,36 @@ def _vc_full_or_empty(*, gang: str, vc: str, promised: int, **told: Any) -> Sent
     )
 
 
-def _bad_cells(*, gang: str, needs: Needs, members: int, bad: int, leaf_type: str = "") -> Sentence:
+def _bad_cells(
+    *,
+    gang: str,
+    needs: Needs,
+    members: int,
+    bad: int,
+    nodes: Sequence[str],
+    quarantined: Sequence[str],
+    count: int,
+    leaf_type: str = "",
+) -> Sentence:
+    named = [f"{node} (in quarantine)" if node in quarantined else node for node in nodes]
+    on_nodes = f"node{'' if count == 1 else 's'} {names_text(named, count)}"
+    ended = (
+        "; an admin ends a quarantine by removing the annotation `cellgate.io/quarantine`"
+        if quarantined
+        else ""
+    )
     return (
         f"gang {gang} needs {needs_text(needs, members, leaf_type)}; {bad} of the leaf cells that "
-        "it could use are bad",
-        "starts once nodes are healthy again or other gangs have ended",
+        f"it could use are bad, on {on_nodes}",
+        f"starts once these nodes are healthy again or other gangs have ended{ended}",
     )
+
+
+def _foreign_text(pods: Sequence[ForeignUse], count: int) -> str:
+    named = [
+        f"{pod} of {owner} on node {node} ({leaf_cells})" for pod, owner, node, leaf_cells in pods
+    ]
+    return names_text(named, count)
 
 
 def _foreign_use(
@@ -90,20 +135,17 @@ def _foreign_use(
     gang: str,
     needs: Needs,
     members: int,
-    pods: Sequence[tuple[str, str, str, int]],
+    pods: Sequence[ForeignUse],
     count: int,
     used: int,
     bad: int,
     leaf_type: str = "",
 ) -> Sentence:
-    named = [
-        f"{pod} of {owner} on node {node} ({leaf_cells})" for pod, owner, node, leaf_cells in pods
-    ]
     also_bad = f", and {bad} are bad" if bad else ""
     return (
         f"gang {gang} needs {needs_text(needs, members, leaf_type)}; {used} of the leaf cells "
         f"that it could use are in use by {count_of(count, 'pod')} that Cellgate did not "
-        f"place{also_bad}: {names_text(named, count)}",
+        f"place{also_bad}: {_foreign_text(pods, count)}",
         "starts once enough of these leaf cells are free; an admin can end these pods, and with "
         "`foreign: reclaim` in the Cluster document Cellgate ends those that it may end",
     )
@@ -192,44 +234,6 @@ def _members_ending(*, gang: str, members: int) -> Sentence:
     return (
         f"gang {gang} still has {members} earlier {pods} that {are} terminating",
         f"starts once {'it has' if members == 1 else 'they have'} ended",
-    )
-
-
-# -- preemption
-
-
-def _being_preempted(*, gang: str, preemptors: Sequence[str], count: int) -> Sentence:
-    return (
-        f"gang {gang} is being preempted by {names_text(preemptors, count)}",
-        "continues if the preemption is withdrawn, otherwise starts again once there is room",
-    )
-
-
-def _preempting(
-    *, gang: str, priority: int, vc: str, victims: Sequence[str], count: int
-) -> Sentence:
-    return (
-        f"gang {gang} (priority {priority} in VC {vc}) preempts {count_of(count, 'gang')}",
-        f"starts once {names_text(victims, count)} {'has' if count == 1 else 'have'} ended",
-    )
-
-
-def _preempted(*, gang: str, preemptor: str, priority: int, vc: str) -> Sentence:
-    return (
-        f"gang {gang} is preempted by gang {preemptor} (priority {priority} in VC {vc}): a "
-        "guaranteed gang preempts opportunistic gangs, and gangs of its own VC with a lower "
-        "priority",
-        "pods that its controller creates again wait for free leaf cells",
-    )
-
-
-def _reclaimed(*, gang: str, preemptor: str, priority: int, vc: str, rule: str) -> Sentence:
-    return (
-        f"gang {gang} uses leaf cells that Cellgate did not give it, and gang {preemptor} "
-        f"(priority {priority} in VC {vc}), which was promised leaf cells, needs them; the Cluster "
-        f"document says `{rule}`",
-        "create its pods without spec.nodeName, and while the webhook answers: then they wait for "
-        "free leaf cells",
     )
 
 
@@ -340,7 +344,7 @@ def _in_a_cut_vc(write: _Writer) -> _Writer:
 
 
 _SENTENCES: Final[Mapping[ReasonCode, Mapping[str, _Writer]]] = {
-    ReasonCode.NO_ROOM: {"gang": _no_room},
+    ReasonCode.NO_ROOM: {"pods": _no_room_by_foreign, "gang": _no_room},
     ReasonCode.VC_FULL: {"shortfall": _in_a_cut_vc(_vc_full), "gang": _vc_full_or_empty},
     ReasonCode.BAD_CELLS: {"gang": _bad_cells},
     ReasonCode.FOREIGN_USE: {"gang": _foreign_use},
@@ -355,9 +359,13 @@ _SENTENCES: Final[Mapping[ReasonCode, Mapping[str, _Writer]]] = {
     ReasonCode.OTHER_GATE: {"pod": queue_sentences.other_gate},
     ReasonCode.NO_POD_GROUP: {"gang": queue_sentences.no_pod_group},
     ReasonCode.UNKNOWN_CLASS: {"gang": queue_sentences.unknown_class},
-    ReasonCode.BEING_PREEMPTED: {"gang": _being_preempted},
-    ReasonCode.PREEMPTING: {"gang": _preempting},
-    ReasonCode.PREEMPTED: {"rule": _reclaimed, "gang": _preempted},
+    ReasonCode.BEING_PREEMPTED: {"gang": end_sentences.being_preempted},
+    ReasonCode.PREEMPTING: {"gang": end_sentences.preempting},
+    ReasonCode.PREEMPTED: {
+        "rule": end_sentences.reclaimed,
+        "own": end_sentences.preempted_by_rule,
+        "gang": end_sentences.preempted,
+    },
     ReasonCode.UNKNOWN_VC: {"gang": _unknown_vc},
     ReasonCode.UNKNOWN_PINNED_CELL: {"gang": _unknown_pinned_cell},
     ReasonCode.UNKNOWN_LEAF_TYPE: {"gang": _unknown_leaf_type},

@@ -25,6 +25,7 @@ class ClusterReader:
         self.has_place = engine.has_place
         self.is_preempting = engine.is_preempting
         self.known_sizes = engine.known_sizes
+        self.victim_priority = engine.victim_priority
         self.gang = engine.gang
         self.gangs = engine.gangs
         self.gangs_stepwise = engine.gangs_stepwise

@@ -75,6 +75,7 @@ class TopologySource:
             leaf_type=node.leaf_type,
             leaf_count=node.leaf_count,
             is_healthy=node.is_healthy,
+            is_quarantined=node.is_quarantined,
             # Only the kubelet knows which devices are bad: the last ones stand for them. Devices
             # that a document lists have numbers of their own.
             bad_leaf_cells=() if is_listed else tuple(range(node.usable_count, node.leaf_count)),

@@ -12,8 +12,8 @@ from extender.feeds.requests import GangSizeSource
 from kube.read.managed_pod import ManagedPod, charged_gang
 from policy.classes import Classes
 from policy.policy import Policy
+from policy.quotas.charge import Charge
 from policy.submission import GroupName
-from state.ledger.ledger import Charge
 
 _UNDECIDED: Final = uuid.UUID("8f2c1c1e-6a0e-5c58-9a0b-6f0a4d6e3b57")
 """The namespace of the ids of charges without a decision."""

@@ -10,10 +10,12 @@ A member that is created later than others and asks for no leaf cells, such as t
 MPIJob, is not counted: the gang starts without it, whether it has succeeded or not.
 """
 
+from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Final
 
+from extender.queue.model import LeafCounts
 from kube import marks
 from kube.read.managed_pod import ManagedPod, PodPhase
 from policy.submission import GangKey, PodUid
@@ -24,8 +26,8 @@ _MOST_DELETED: Final = 10_000
 
 _Key = tuple[GangKey, str]
 """A gang, and the UID of a workload."""
-_Rank = tuple[str, str]
-"""The controller's name, and what only one of its pods has: an index, or a name."""
+_Rank = tuple[str, str, int]
+"""The controller's name, what only one of its pods has (an index, or a name), and leaf cells."""
 
 
 @dataclass(slots=True)
@@ -36,6 +38,19 @@ class _Done:
     """The pods that exist, often one; none if they were deleted."""
     controllers: dict[str, str] = field(default_factory=dict)
     """The UIDs of the controllers, by name."""
+    leaf_counts: Counter[int] = field(default_factory=Counter)
+    """How many of them ask for each number of leaf cells."""
+
+    def add(self, rank: _Rank, uid: PodUid) -> None:
+        """Note a pod that has succeeded."""
+        if rank not in self.pods:
+            self.leaf_counts[rank[2]] += 1
+        self.pods.setdefault(rank, set()).add(uid)
+
+    def drop(self, rank: _Rank) -> None:
+        """Forget a member."""
+        del self.pods[rank]
+        self.leaf_counts[rank[2]] -= 1
 
 
 class FinishedMembers:
@@ -46,15 +61,15 @@ class FinishedMembers:
         """The gang, the rank and the UID of the controller of each pod that exists."""
         self._done: dict[_Key, _Done] = {}
         self._deleted: BoundedMap[_Key, None] = BoundedMap(_MOST_DELETED)
-        self.on_change: list[Callable[[GangKey, str, int], None]] = []
-        """Callbacks that run with a gang, the UID of a workload, and their new count."""
+        self.on_change: list[Callable[[GangKey, str, LeafCounts], None]] = []
+        """Callbacks that run with a gang, the UID of a workload, and their finished members."""
 
     def __iter__(self) -> Iterator[PodUid]:
         return iter(self._by_uid)
 
-    def count(self, pod: ManagedPod) -> int:
-        """Return how many members of a pod's gang have succeeded, in the same workload."""
-        return self._count(_key(pod))
+    def of_gang(self, pod: ManagedPod) -> LeafCounts:
+        """Return the members of a pod's gang that have succeeded, in the same workload."""
+        return self._finished(_key(pod))
 
     def put(self, pod: ManagedPod) -> None:
         """Note a pod that has ended."""
@@ -64,7 +79,7 @@ class FinishedMembers:
         self._drop_replaced(key, pod)
         done = self._done.setdefault(key, _Done())
         done.controllers[rank[0]] = _controller_uid(pod)
-        done.pods.setdefault(rank, set()).add(pod.uid)
+        done.add(rank, pod.uid)
         self._by_uid[pod.uid] = key, rank, _controller_uid(pod)
         self._deleted.pop(key, None)
         self._tell(key)
@@ -78,7 +93,7 @@ class FinishedMembers:
         before = len(done.pods)
         self._drop_replaced(key, pod)
         if not done.pods.get(rank, (pod.uid,)):
-            del done.pods[rank]
+            done.drop(rank)
         if len(done.pods) != before:
             self._tell(key)
 
@@ -90,7 +105,7 @@ class FinishedMembers:
             return
         done.controllers[name] = uid
         for rank in [rank for rank, uids in done.pods.items() if rank[0] == name and not uids]:
-            del done.pods[rank]
+            done.drop(rank)
 
     def remove(self, uid: PodUid) -> None:
         """A pod was deleted."""
@@ -101,7 +116,7 @@ class FinishedMembers:
         done.pods[rank].discard(uid)
         is_of_workload = bool(key[1])
         if not done.pods[rank] and (not is_of_workload or done.controllers[rank[0]] != controller):
-            del done.pods[rank]
+            done.drop(rank)
             self._tell(key)
         if any(done.pods.values()):
             return
@@ -114,13 +129,13 @@ class FinishedMembers:
             self._tell(oldest)
         self._deleted[key] = None
 
-    def _count(self, key: _Key) -> int:
+    def _finished(self, key: _Key) -> LeafCounts:
         done = self._done.get(key)
-        return len(done.pods) if done else 0
+        return +done.leaf_counts if done else {}
 
     def _tell(self, key: _Key) -> None:
         for tell in self.on_change:
-            tell(*key, self._count(key))
+            tell(*key, self._finished(key))
 
 
 def _is_counted(pod: ManagedPod) -> bool:
@@ -134,7 +149,7 @@ def _key(pod: ManagedPod) -> _Key:
 
 def _rank(pod: ManagedPod) -> _Rank:
     name = pod.controller.name if pod.controller else ""
-    return name, pod.labels.get(marks.JOB_INDEX_LABEL) or pod.name
+    return name, pod.labels.get(marks.JOB_INDEX_LABEL) or pod.name, pod.leaf_count
 
 
 def _controller_uid(pod: ManagedPod) -> str:

@@ -1,11 +1,12 @@
 """Translates a pod into a request to the engine: gang, size, priority, and HiveD's options."""
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 from typing import Any, Final, Protocol
 
 from extender.cells.model import OPPORTUNISTIC, ForeignPod, FreeMode, MemberRequest, PlacedMember
+from extender.queue.model import LeafCounts, MembersLeft
 from kube import marks
 from kube.read.late_members import SAME
 from kube.read.managed_pod import ManagedPod
@@ -120,13 +121,11 @@ def _with_late(pod: ManagedPod, leaf_counts: tuple[int, ...]) -> tuple[int, ...]
     return (*leaf_counts[:like_it], *late)[: len(leaf_counts)]
 
 
-def missing_leaf_counts(pod: ManagedPod, count: int, *, each: int) -> list[int]:
-    """Return the leaf cells of so many members of a pod's gang that do not exist yet.
-
-    First come those that are created later; all others are assumed to ask for `each`.
-    """
-    late = late_leaf_counts(pod)[: max(0, count)]
-    return [*late, *[each] * (count - len(late))]
+def members_left(pods: Collection[ManagedPod], *, size: int, finished: LeafCounts) -> MembersLeft:
+    """Return which members of a gang have not succeeded, by its pods with leaf cells."""
+    first = min(pods, key=lambda pod: (pod.created, pod.uid))
+    late = late_leaf_counts(max(pods, key=lambda pod: len(pod.gang.late)))
+    return MembersLeft(size=size, each=first.leaf_count, late=late, finished=finished)
 
 
 def member_rank(pod: ManagedPod) -> tuple[tuple[int, str], ...]:

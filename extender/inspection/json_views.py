@@ -79,6 +79,7 @@ def show_vc(vc: VcView, backing: Sequence[Backing]) -> JsonObject:
                 "level": one.level,
                 "promised": one.promised,
                 "backed": one.backed,
+                **if_any("domain", one.domain),
             }
             for one in backing
         ],

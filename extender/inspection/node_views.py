@@ -11,6 +11,7 @@ from extender.feeds.pod_feed import PodSink
 from extender.inspection.census import count_bad
 from extender.inspection.json_views import JsonObject, if_any
 from extender.room.cluster_room import ClusterRoom
+from kube.read.managed_pod import ManagedPod
 from policy.pod_resources import CPU, MEMORY
 from policy.submission import NodeName
 
@@ -67,7 +68,7 @@ class NodeViews:
             "user": pod.charged_user,
             "vc": pod.vc,
             **if_any("class", pod.effective_class or pod.class_name),
-            **if_any("since", _show_time(pod.bound_at)),
+            **if_any("since", _bound_since(pod)),
         }
 
 
@@ -78,5 +79,9 @@ def _by_holder(holders: Holders) -> Mapping[Holder, list[int]]:
     return found
 
 
-def _show_time(seconds: float) -> str | None:
-    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="seconds") if seconds else None
+def _bound_since(pod: ManagedPod) -> str | None:
+    """Return since when a pod is on its node; a pod may have been created there."""
+    if pod.node is None:
+        return None
+    since = datetime.fromtimestamp(pod.bound_at or pod.created, UTC)
+    return since.isoformat(timespec="seconds")

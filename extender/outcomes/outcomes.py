@@ -19,9 +19,9 @@ from extender.outcomes.waiting_list import RefusedPod, WaitingEntry, WaitingList
 from extender.queue.held_bindings import Verdict
 from kube.api.pod_ender import Ended
 from kube.read.managed_pod import ManagedPod
+from policy.quotas.charge import Charge
 from policy.submission import GangKey, NodeName
 from service.clock import Clock
-from state.ledger.ledger import Charge
 from state.log.records import RowKind
 
 logger = logging.getLogger(__name__)

@@ -35,12 +35,13 @@ from kube.api.pod_writer import PodMarker
 from kube.follow.policies import PolicySink
 from kube.read.managed_pod import ManagedPod, charged_gang
 from policy.errors import BackendError, ConflictError
+from policy.quotas.charge import Charge
 from policy.quotas.limits import Scope
 from policy.quotas.overflow import OverflowGang, OverflowQueue
 from policy.submission import GangKey, Occupancy
 from service.clock import Clock
 from service.tasks import wait_up_to
-from state.ledger.ledger import Charge, Charged, Held, LeaderTerm, Ledger, Refused
+from state.ledger.ledger import Charged, Held, LeaderTerm, Ledger, Refused
 
 logger = logging.getLogger(__name__)
 

@@ -34,6 +34,7 @@ class ClusterCells:
         self.has_place = cluster.has_place
         self.is_preempting = cluster.is_preempting
         self.known_sizes = cluster.known_sizes
+        self.victim_priority = cluster.victim_priority
         self.is_foreign = cluster.members.is_foreign
 
     def apply(

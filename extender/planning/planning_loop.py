@@ -26,7 +26,7 @@ from extender.planning.cluster_cells import ClusterCells
 from extender.planning.held_pods import HOLDING, HeldPods, gang_of, unknown_class
 from extender.queue.gang_planner import GangPlanner
 from extender.queue.held_bindings import GivenUp, Verdict
-from extender.queue.model import Action, QueuedPod, StepResult
+from extender.queue.model import Action, LeafCounts, QueuedPod, StepResult
 from kube.read.managed_pod import ManagedPod
 from policy.errors import BackendError, RequestError
 from policy.submission import GangKey, NodeName, PodUid
@@ -187,8 +187,8 @@ class PlanningLoop:
         still = next(((other, why) for other, why in held if why is not None), None)
         self._outcomes.hold_ended(gang_of(pod), reported.code, still=still)
 
-    def _observe_finished(self, gang: GangKey, workload: str, count: int) -> None:
-        self._gangs.note_finished(gang, workload, count)
+    def _observe_finished(self, gang: GangKey, workload: str, finished: LeafCounts) -> None:
+        self._gangs.note_finished(gang, workload, finished)
         self._news.set()
 
     def _observe_again(self, uid: PodUid) -> None:

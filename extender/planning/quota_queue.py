@@ -14,13 +14,14 @@ from typing import Final, NoReturn
 
 from extender.feeds.charges import to_charge
 from extender.feeds.pod_feed import PodSink
-from extender.feeds.requests import GangSizeSource, missing_leaf_counts
+from extender.feeds.requests import GangSizeSource, members_left
 from kube.follow.policies import PolicySink
 from kube.read.managed_pod import ManagedPod, charged_gang
 from policy.errors import BackendError, ConflictError
+from policy.quotas.charge import Charge
 from policy.quotas.limits import Limit
 from policy.submission import GangKey
-from state.ledger.ledger import Charge, LeaderTerm, Ledger, Refused
+from state.ledger.ledger import LeaderTerm, Ledger, Refused
 
 logger = logging.getLogger(__name__)
 
@@ -102,16 +103,14 @@ class QuotaQueue:
             return charge
         there = 1 + len(others) + len(self._pods.helpers.of_gang(first.gang.key))
         size = first.gang.size or self._sizes.size(first) or 1
-        left = size - self._pods.finished.count(first) % size
-        late = len(first.gang.late)
-        needed = left - late if left > late else left
-        least = needed if first.gang.min_size is None else first.gang.min_size - (size - left)
-        if there < min(least, needed):
+        finished = self._pods.finished.of_gang(first)
+        left = members_left([first, *others], size=size, finished=finished)
+        if there < left.least(first.gang.min_size):
             return None
         if first.hived is not None and first.hived.gang is not None:
             return charge
         held = first.leaf_count + sum(pod.leaf_count for pod in others)
-        missing = missing_leaf_counts(first, left - there, each=first.leaf_count)
+        missing = left.missing(there, each=first.leaf_count)
         return replace(charge, leaf_count=held + sum(missing))
 
     async def _try(self, charge: Charge, pod: ManagedPod) -> bool:

@@ -9,12 +9,12 @@ from dataclasses import dataclass, replace
 from kube.read.managed_pod import ManagedPod
 from policy.policy import Policy
 from policy.quotas.admission import describe_use
+from policy.quotas.charge import Charge, choose_applicable, range_limits
 from policy.quotas.limits import Limit
+from policy.quotas.usage import MICROS_PER_HOUR, ScopeUsage
 from policy.rules.decision import Outcome, RuleDecision, class_text
 from policy.submission import ClassName, Occupancy, Submission
 from policy.wording import count_of, name
-from state.ledger.ledger import Charge, choose_applicable, range_limits
-from state.ledger.usage import MICROS_PER_HOUR, ScopeUsage
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

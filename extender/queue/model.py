@@ -1,6 +1,7 @@
 """Input and output of the planner: pods, actions, notices. Immutable."""
 
-from collections.abc import Hashable
+from collections import Counter
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field
 
 from extender.cells.model import MemberRequest, Reason
@@ -9,6 +10,69 @@ from policy.submission import GangKey, NodeName, PodUid
 
 PodRank = tuple[tuple[int, str], ...]
 """Compares as the numbers and texts in it: the natural order of names."""
+
+LeafCounts = Mapping[int, int]
+"""How many members ask for each number of leaf cells."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MembersLeft:
+    """How many members of a gang have not succeeded yet, and which of them are created later.
+
+    A workload may have more pods than the gang has members, one set after the other.
+    """
+
+    size: int
+    each: int
+    """The leaf cells of a member that is created first."""
+    late: tuple[int, ...] = ()
+    """The leaf cells of each member that is created only after others are Ready, largest first."""
+    finished: LeafCounts = field(default_factory=dict)
+    """The members that have succeeded, by their leaf cells."""
+
+    @property
+    def count(self) -> int:
+        """The number of members that have not succeeded yet."""
+        return self.size - sum(self.finished.values()) % self.size
+
+    @property
+    def created_late(self) -> tuple[int, ...]:
+        """The leaf cells of each late member that has not succeeded.
+
+        If all members ask for as many leaf cells, those that were created first succeed first.
+        """
+        if not self.late or not self.finished:
+            return self.late
+        left, sets = Counter(self.late), sum(self.finished.values()) // self.size
+        for leaf_count, number in left.items():
+            if leaf_count != self.each:
+                done = self.finished.get(leaf_count, 0) - sets * number
+                left[leaf_count] = number - min(max(0, done), number)
+        return tuple(sorted(left.elements(), reverse=True))
+
+    @property
+    def created_first(self) -> int:
+        """The number of members that are created before any is Ready; all if those are done."""
+        late = len(self.created_late)
+        return self.count - late if self.count > late else self.count
+
+    def least(self, gang_min: int | None) -> int:
+        """Return how many members must exist before the gang is planned."""
+        if gang_min is None:
+            return self.created_first
+        return max(1, min(gang_min - (self.size - self.count), self.created_first))
+
+    def missing_late(self, there: int) -> tuple[int, ...]:
+        """Return the leaf cells of late members that do not exist if `there` members do."""
+        return self.created_late[: max(0, self.count - there)]
+
+    def missing(self, there: int, *, each: int) -> list[int]:
+        """Return the leaf cells of all members that do not exist.
+
+        First come those that are created later; all others are assumed to ask for `each`.
+        """
+        late = self.missing_late(there)
+        return [*late, *[each] * (self.count - there - len(late))]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

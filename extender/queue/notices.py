@@ -68,7 +68,7 @@ class Notices:
 
 
 def _incomplete(gang: QueuedGang) -> Reason:
-    told = {"members": len(gang.pods), "needed": gang.least, "size": gang.created_first}
+    told = {"members": len(gang.pods), "needed": gang.least, "size": gang.left.created_first}
     return explain(ReasonCode.GATHERING, gang=str(gang.key), **told)
 
 

@@ -63,6 +63,9 @@ class Cells(Protocol):
     def known_sizes(self, gang: GangKey) -> KnownSizes | None:
         """Return the sizes with which a gang got its places; None if it has none."""
 
+    def victim_priority(self, gang: GangKey) -> int | None:
+        """Return the priority at which a gang counts as a victim; None if it has no places."""
+
     def is_preempting(self, gang: GangKey) -> bool:
         """Tell whether cells are reserved for a gang until its victims have ended."""
 

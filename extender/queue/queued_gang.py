@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 
 from extender.cells.answers import disagreement, terms
 from extender.cells.model import ReasonCode, Reject
-from extender.queue.model import QueuedPod
+from extender.queue.model import LeafCounts, MembersLeft, QueuedPod
 from extender.queue.waiting_gangs import Rank
 from policy.submission import GangKey, NodeName, PodUid
 
@@ -47,7 +47,7 @@ class QueuedGang:
     """Code of the last notice to its owner; None if the gang has resumed since."""
     noticed_uid: PodUid | None = None
     """The member that carried the last notice."""
-    finished: Mapping[str, int] = field(default_factory=dict)
+    finished: Mapping[str, LeafCounts] = field(default_factory=dict)
     """Members that have succeeded, by the UID of their workload."""
     late: tuple[int, ...] = ()
     """The leaf cells of each member that is created only after others are Ready."""
@@ -113,20 +113,12 @@ class QueuedGang:
     @property
     def least(self) -> int:
         """The number of members that must exist before the gang is planned."""
-        gang_min = self.first.request.gang_min
-        if gang_min is None:
-            return self.created_first
-        return max(1, min(gang_min - (self.size - self.left), self.created_first))
-
-    @property
-    def created_first(self) -> int:
-        """The number of members that are created before any is Ready; all if those are done."""
-        return self.left - len(self.late) if self.left > len(self.late) else self.left
+        return self.left.least(self.first.request.gang_min)
 
     @property
     def awaits_members(self) -> bool:
         """Whether members will be created later, for which leaf cells are leased."""
-        return bool(self.pods and self.late) and len(self.pods) < self.left
+        return bool(self.pods and self.late) and len(self.pods) < self.left.count
 
     def is_unfinished(self, now: float) -> bool:
         """Tell whether its leases are renewed: only some members run, or its victims are ending."""
@@ -141,12 +133,15 @@ class QueuedGang:
         return now - self._awaits_since < _LATE_SECONDS
 
     @property
-    def left(self) -> int:
-        """The number of members that have not succeeded yet; only those of the workload count.
-
-        A workload may have more pods than the gang has members, one set after the other.
-        """
-        return self.size - self.finished.get(self.first.workload, 0) % self.size
+    def left(self) -> MembersLeft:
+        """The members that have not succeeded yet; only those of the workload count."""
+        first = self.first
+        return MembersLeft(
+            size=first.gang_size,
+            each=first.request.leaf_count,
+            late=self.late,
+            finished=self.finished.get(first.workload, {}),
+        )
 
     @property
     def has_begun(self) -> bool:
@@ -165,7 +160,7 @@ class QueuedGang:
 
     def missing_late(self) -> tuple[int, ...]:
         """Return the leaf cells of the members that are created later and do not exist yet."""
-        return self.late[: max(0, self.left - len(self.members()))]
+        return self.left.missing_late(len(self.members())) if self.late else ()
 
     def leaf_counts(self) -> tuple[int, ...]:
         """Return the leaf cells of every member that has some.
@@ -180,10 +175,8 @@ class QueuedGang:
             return listed
         members = self.members()
         existing = [pod.request.leaf_count for pod in members]
-        late = self.missing_late()
-        count = max(0, self.left - len(members) - len(late))
-        missing = [self.first.request.leaf_count] * count
-        return tuple(sorted(filter(None, [*existing, *missing, *late]), reverse=True))
+        missing = self.left.missing(len(members), each=self.first.request.leaf_count)
+        return tuple(sorted(filter(None, [*existing, *missing]), reverse=True))
 
     def disagreement(self) -> Reject | None:
         """Reject the gang if a member has other values for it than the first member."""

@@ -7,7 +7,7 @@ places may have to be withdrawn first.
 from collections.abc import Collection, Iterator
 from math import inf, nextafter
 
-from extender.queue.model import QueuedPod
+from extender.queue.model import LeafCounts, QueuedPod
 from extender.queue.queued_gang import QueuedGang
 from policy.submission import GangKey, PodUid
 
@@ -19,7 +19,7 @@ class SeenGangs:
         self._gangs: dict[GangKey, QueuedGang] = {}
         self._gang_of: dict[PodUid, GangKey] = {}
         self._changed: set[GangKey] = set()
-        self._finished: dict[GangKey, dict[str, int]] = {}
+        self._finished: dict[GangKey, dict[str, LeafCounts]] = {}
         self._youngest = 0.0
         """When the youngest of all pods that were seen was created."""
 
@@ -68,10 +68,10 @@ class SeenGangs:
             self._gangs[key].remove(uid)
             self.note_change(key)
 
-    def note_finished(self, key: GangKey, workload: str, count: int) -> None:
-        """Note how many members of a gang have succeeded, of one workload."""
-        counts = {**self._finished.get(key, {}), workload: count}
-        counts = {owner: number for owner, number in counts.items() if number}
+    def note_finished(self, key: GangKey, workload: str, finished: LeafCounts) -> None:
+        """Note which members of a gang have succeeded, of one workload."""
+        counts = {**self._finished.get(key, {}), workload: finished}
+        counts = {owner: members for owner, members in counts.items() if members}
         if counts:
             self._finished[key] = counts
         else:

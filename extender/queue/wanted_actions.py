@@ -81,10 +81,11 @@ def _for_members(gang: QueuedGang, cells: Cells, contended: ContendedNodes) -> I
 
 def _for_victims(gang: QueuedGang, cells: Cells) -> Iterable[Action]:
     for victim in gang.victims:
+        own, by = cells.victim_priority(victim), gang.first.request
         for uid in filter(cells.is_bound, sorted(cells.members_of(victim))):
             yield EvictPod(
                 uid=uid,
                 victim=victim,
                 preemptor=gang.key,
-                reason=preempted(victim, by=gang.first.request, is_foreign=cells.is_foreign(uid)),
+                reason=preempted(victim, by=by, own=own, is_foreign=cells.is_foreign(uid)),
             )

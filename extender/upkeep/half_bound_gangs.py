@@ -16,7 +16,7 @@ from extender.cluster.cluster import Cluster
 from extender.cluster.journal import DecisionContext
 from extender.feeds.pod_feed import PodSink
 from extender.feeds.pod_needs import NodesFor
-from extender.feeds.requests import ToRequest
+from extender.feeds.requests import ToRequest, members_left
 from extender.outcomes.evictions import Evictions
 from extender.outcomes.outcomes import Outcomes
 from kube.read.managed_pod import ManagedPod
@@ -127,7 +127,14 @@ class HalfBoundGangs:
         """Return how many members the gang needs, by their requests: labels may have changed."""
         members = self._cluster.members.items_of([gang])
         requests = [member.request for _, member in members]
-        sizes = [one.gang_min or len(one.gang_leaf_counts) for one in requests]
         pods = [pod for pod in map(self._pods.get, self._cluster.members.of_gang(gang)) if pod]
-        finished = max((self._pods.finished.count(pod) for pod in pods), default=0)
-        return max(0, max(sizes, default=0) - finished)
+        if not pods:
+            return 0
+        found = (self._pods.finished.of_gang(pod) for pod in pods)
+        finished = max(found, key=lambda counts: sum(counts.values()))
+        return max(
+            members_left(pods, size=len(one.gang_leaf_counts), finished=finished).least(
+                one.gang_min
+            )
+            for one in requests
+        )

@@ -13,7 +13,7 @@ from extender.cluster.cluster import Cluster
 from extender.cluster.journal import DecisionContext
 from extender.feeds.pod_feed import PodSink
 from extender.feeds.pod_needs import NodesFor
-from extender.feeds.requests import late_leaf_counts
+from extender.feeds.requests import members_left
 from kube.read.managed_pod import ManagedPod
 from policy.submission import GangKey
 from service.clock import Clock
@@ -50,9 +50,11 @@ class LateLeases:
         """Return the leaf cells of late members that do not exist, as the planner counts them."""
         pods = self._pods.of_gang(gang)
         first = max(pods, key=lambda pod: len(pod.gang.late))
-        size, there = first.gang.size or 0, len(pods) + len(self._pods.helpers.of_gang(gang))
-        left = size - self._pods.finished.count(first) % size if size else 0
-        return [count for count in late_leaf_counts(first)[: max(0, left - there)] if count]
+        assert first.gang.size is not None, "gangs with late members state their size"
+        finished = self._pods.finished.of_gang(first)
+        left = members_left(pods, size=first.gang.size, finished=finished)
+        there = len(pods) + len(self._pods.helpers.of_gang(gang))
+        return [count for count in left.missing_late(there) if count]
 
     def _lease(self, gang: GangKey, pod: ManagedPod, leaf_count: int) -> bool:
         """Lease a place on a node that would do for a member that runs."""

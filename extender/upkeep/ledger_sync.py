@@ -16,17 +16,18 @@ from typing import Final, NoReturn
 
 from extender.feeds.charges import to_charge
 from extender.feeds.pod_feed import PodSink
-from extender.feeds.requests import GangSizeSource, missing_leaf_counts
+from extender.feeds.requests import GangSizeSource, members_left
 from extender.metrics import ExtenderMetrics
 from kube.read.managed_pod import ManagedPod, charged_gang
 from policy.classes import Classes
 from policy.errors import BackendError, ConflictError
+from policy.quotas.charge import Charge
 from policy.quotas.limits import Scope
 from policy.quotas.overflow import scopes_of
 from policy.submission import GangKey
 from service.clock import Clock
 from service.memory import BoundedMap
-from state.ledger.ledger import Charge, LeaderTerm, Ledger, LiveCharge
+from state.ledger.ledger import LeaderTerm, Ledger, LiveCharge
 
 logger = logging.getLogger(__name__)
 
@@ -273,9 +274,9 @@ class LedgerSync:
         if annotated:
             return max(annotated)
         counts = [pod.leaf_count for pod in pods]
-        size = self._size(pods[0])
-        left = size - self._pods.finished.count(pods[0]) % size
-        missing = missing_leaf_counts(pods[0], left - len(pods), each=max(counts))
+        finished = self._pods.finished.of_gang(pods[0])
+        left = members_left(pods, size=self._size(pods[0]), finished=finished)
+        missing = left.missing(len(pods), each=max(counts))
         return max(sum(counts), min(live.charge.leaf_count, sum(counts) + sum(missing)))
 
     def _size(self, pod: ManagedPod) -> int:

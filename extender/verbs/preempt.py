@@ -11,7 +11,7 @@ from itertools import chain
 from typing import Any
 
 from extender.cells.answers import preempted
-from extender.cells.model import Decision, Preempt
+from extender.cells.model import Decision, Preempt, Reason
 from extender.cluster.cluster import Cluster
 from extender.feeds.pod_feed import PodSink
 from extender.outcomes.evictions import Evictions
@@ -97,13 +97,22 @@ class PreemptVerb:
         preemptor = decision.request.member
         for pod in pods:
             if pod.node is not None or self._is_bound(pod.uid):
-                is_foreign = self._cluster.members.is_foreign(pod.uid)
-                why = preempted(pod.gang.key, by=decision.request, is_foreign=is_foreign).text
+                reason = self._reason(decision, pod)
                 self._evictions.start(
-                    pod, why=why, is_wanted=lambda: not self._pods.has_ended(preemptor)
+                    pod, why=reason.text, is_wanted=lambda: not self._pods.has_ended(preemptor)
                 )
             else:
                 self._cluster.forget_member(pod.uid)
+
+    def _reason(self, decision: Preempt, pod: ManagedPod) -> Reason:
+        member = self._cluster.members.get(pod.uid)
+        gang = pod.gang.key if member is None else member.request.gang
+        return preempted(
+            pod.gang.key,
+            by=decision.request,
+            own=self._cluster.victim_priority(gang),
+            is_foreign=member is not None and member.is_foreign,
+        )
 
     def preempt_unasked(self, waiting: RefusedPod) -> None:
         """End the victims of a pod for which kube-scheduler did not ask to preempt."""

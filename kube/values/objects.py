@@ -7,6 +7,9 @@ A value of another type than expected counts as missing. Where problems matter, 
 from collections.abc import Mapping
 from typing import Any, Literal
 
+Operation = dict[str, Any]
+"""One operation of a JSON patch."""
+
 
 def mapping(value: object) -> Mapping[str, Any]:
     """Return a mapping; an empty one for anything else."""

@@ -11,6 +11,7 @@ May be imported by `policy` and by every package above it.
     derived_cells     Builds chains of cells from the labels of live nodes.
     derived_promises  Promises compared with live nodes: kept as far as they fit.
     document          What both forms share, and what is built from them.
+    domains           Domains, and promises that could mean several of them.
     fair_cut          Which promises are kept where a chain has too few cells for all.
     fields            Values of HiveD's YAML, as HiveD reads them.
     hived             HiveD's form of the document.

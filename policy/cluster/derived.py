@@ -6,7 +6,13 @@ from typing import ClassVar, Final
 from pydantic import Field
 
 from policy.capacity import Capacity
-from policy.cluster.derived_cells import MAX_DEVICES, CellBuilder, LabelKey, NodeTopologyEntry
+from policy.cluster.derived_cells import (
+    MAX_DEVICES,
+    CellBuilder,
+    DomainField,
+    LabelKey,
+    NodeTopologyEntry,
+)
 from policy.cluster.derived_promises import Wish, keep_promises
 from policy.cluster.document import (
     MAX_CELLS,
@@ -16,9 +22,11 @@ from policy.cluster.document import (
     ClusterDocument,
     NodeCount,
 )
+from policy.cluster.domains import check_domains, find_ambiguous, find_doubtful
 from policy.cluster.fields import entries_of, named_entries_of
 from policy.cluster.seen_nodes import (
     ChainKey,
+    ExpectedNodes,
     SeenChain,
     check_raised,
     find_capacity,
@@ -29,6 +37,7 @@ from policy.documents.models import Strict, items_of
 from policy.documents.yaml_tree import Plain
 from policy.errors import Problem
 from policy.submission import LeafType, VcName
+from policy.topology import DomainName
 from policy.wording import join_path, listing, quote
 
 NODE_LABEL: Final = "kubernetes.io/hostname"
@@ -42,6 +51,11 @@ class DerivedCellEntry(Strict):
     leaf_type: LabelKey = Field(description="The type of their leaf cells.")
     level: LabelKey = Field(description="A label key of `levels`, or the leaf resource.")
     cell_number: int = Field(ge=0, le=MAX_CELLS, description="How many such cells.")
+    domain: DomainField = Field(
+        default="",
+        description="The `name` of the entry of `nodeTopology` whose cells they are; required "
+        "where several entries could be meant.",
+    )
 
 
 class ExpectedNodesEntry(Strict):
@@ -50,6 +64,11 @@ class ExpectedNodesEntry(Strict):
     leaf_type: LabelKey = Field(description="The type of their leaf cells.")
     nodes: int = Field(ge=1, le=MAX_CELLS, description="How many such nodes.")
     leaf_cells: int = Field(ge=1, le=MAX_DEVICES, description="Leaf cells of each node.")
+    domain: DomainField = Field(
+        default="",
+        description="The domain that they will join; without it, they count for every entry of "
+        "`nodeTopology`.",
+    )
 
 
 class DerivedVcEntry(Strict):
@@ -82,15 +101,21 @@ class DerivedClusterDocument(ClusterDocument):
 
     @classmethod
     def problems_in(cls, data: Mapping[str, Plain]) -> Iterator[Problem]:
-        """Yield levels in a wrong order, and promises of levels that do not exist."""
+        """Yield levels in a wrong order, and promises of unknown levels or unclear domains."""
         for place, entry in entries_of(data, "nodeTopology"):
             yield from _level_problems(place, items_of(entry, "levels"))
         yield from _unknown_levels(data)
+        yield from check_domains(data)
 
     @property
     def vc_names(self) -> tuple[VcName, ...]:
         """The virtual clusters, sorted."""
         return tuple(sorted(map(VcName, self.virtual_clusters)))
+
+    @property
+    def warnings(self) -> tuple[Problem, ...]:
+        """Promises that are clear only as long as one entry has nodes of their leaf type."""
+        return tuple(find_doubtful(list(self._wishes()), self.node_topology))
 
     def builder(self) -> Builder:
         """Return a builder of the cells of live nodes."""
@@ -108,13 +133,17 @@ class DerivedClusterDocument(ClusterDocument):
     def check_raised(
         self, before: ClusterDocument | None, counts: Sequence[NodeCount]
     ) -> list[Problem]:
-        """Return the promises that this document raises beyond the nodes that were seen."""
+        """Return promises that are ambiguous, or raised beyond the nodes that were seen."""
+        wishes = list(self._wishes())
+        ambiguous = list(find_ambiguous(wishes, self.node_topology, counts))
+        if ambiguous:
+            return ambiguous
         earlier = before if isinstance(before, DerivedClusterDocument) else None
         chains = self.seen_chains(counts)
         if not chains:
             return []
         old = list(earlier._wishes()) if earlier else []
-        return list(check_raised(list(self._wishes()), before=old, chains=chains))
+        return list(check_raised(wishes, before=old, chains=chains))
 
     def capacity(self, counts: Sequence[NodeCount]) -> Capacity | None:
         """Return how large gangs can be, by the nodes that were seen; None if none was."""
@@ -127,7 +156,13 @@ class DerivedClusterDocument(ClusterDocument):
             self.node_topology,
             counts,
             expected=[
-                (LeafType(one.leaf_type), one.leaf_cells, one.nodes) for one in self.expected_nodes
+                ExpectedNodes(
+                    leaf_type=LeafType(one.leaf_type),
+                    leaf_cells=one.leaf_cells,
+                    number=one.nodes,
+                    domain=DomainName(one.domain),
+                )
+                for one in self.expected_nodes
             ],
             leaf_types=sorted({wish.leaf_type for wish in self._wishes()}),
         )
@@ -140,6 +175,7 @@ class DerivedClusterDocument(ClusterDocument):
                     leaf_type=LeafType(entry.leaf_type),
                     level=entry.level,
                     count=entry.cell_number,
+                    domain=DomainName(entry.domain),
                     path=join_path(("virtualClusters", name, "virtualCells", place)),
                 )
 

@@ -4,8 +4,9 @@ A node's path is the values of the level labels, then its own name: `zone-a/rack
 devices below, `zone-a/rack-1/node-7/0`. Addresses depend on nothing else, so they stay the same
 when other nodes join or leave. Nodes of a chain may differ in their number of devices.
 
-A chain is a leaf type within one entry of `nodeTopology`. The chains of the first entry are named
-like the leaf type, those of entry 1 `A100#1`, so that entries added below rename nothing.
+A chain is a leaf type within one entry of `nodeTopology`. An entry with a name is a *domain*, and
+its chains are named `A100@east`. Without names, the chains of the first entry are named like the
+leaf type, those of entry 1 `A100#1`, so that entries added below rename nothing.
 
 Cells are cached: when a node joins or leaves, only the cells around it are built again, and all
 others are the same objects as before.
@@ -21,10 +22,10 @@ from policy.cluster.document import MAX_LEVELS, LiveNode
 from policy.cluster.node_tree import Branch
 from policy.cluster.safety import Composition
 from policy.documents.models import Strict
-from policy.documents.names import check_line
+from policy.documents.names import DNS_LABEL, check_line, matching
 from policy.errors import Problem
 from policy.submission import LeafType, NodeName
-from policy.topology import CellTypeName, Chain, ChainName, Level
+from policy.topology import CellTypeName, Chain, ChainName, DomainName, Level
 from policy.wording import count_of, describe, join_path, listing, quote
 
 UNLABELLED: Final = "-"
@@ -50,11 +51,23 @@ def _check_key(value: object) -> str:
 
 
 LabelKey = Annotated[str, BeforeValidator(_check_key)]
+_MAX_DOMAIN_CHARS: Final = 63
+DomainField = Annotated[
+    str,
+    BeforeValidator(
+        matching(DNS_LABEL, "a name of lower-case letters, digits and -", most=_MAX_DOMAIN_CHARS)
+    ),
+]
 
 
 class NodeTopologyEntry(Strict):
     """Which nodes are selected, and how their labels make cells."""
 
+    name: DomainField = Field(
+        default="",
+        description="Makes the selected nodes a domain; promises name it as their `domain`. A node "
+        "joins and leaves it by its labels.",
+    )
     node_selector: dict[str, str] = Field(
         default={}, description="Labels that a node must have; without any, all nodes are selected."
     )
@@ -65,6 +78,11 @@ class NodeTopologyEntry(Strict):
     )
     leaf_resource: LabelKey = Field(description="The resource whose units are the leaf cells.")
     leaf_type_label: LabelKey = Field(description="The label whose value is the leaf type.")
+
+    @property
+    def promised_levels(self) -> tuple[str, ...]:
+        """Its levels as promises name them, from the leaf resource upwards."""
+        return (self.leaf_resource, *reversed(self.levels))
 
     def selects(self, node: LiveNode) -> bool:
         """Whether the node has all labels of the selector."""
@@ -219,11 +237,16 @@ def _leaf_type(
 def _chain(rule: NodeTopologyEntry, key: _ChainKey, root: Branch) -> Chain:
     index, leaf_type = key
     return Chain(
-        name=ChainName(f"{leaf_type}#{index}" if index else leaf_type),
+        name=ChainName(f"{leaf_type}{_suffix(rule, index)}"),
         leaf_type=leaf_type,
         levels=_levels(rule, leaf_type, root),
         cells=root.children(),
+        domain=DomainName(rule.name),
     )
+
+
+def _suffix(rule: NodeTopologyEntry, index: int) -> str:
+    return f"@{rule.name}" if rule.name else f"#{index}" if index else ""
 
 
 def _levels(rule: NodeTopologyEntry, leaf_type: LeafType, root: Branch) -> tuple[Level, ...]:

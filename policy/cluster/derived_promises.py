@@ -3,6 +3,10 @@
 Nodes fail and leave, so promised cells may not exist any more. The engine must only see promises
 that can all be kept. If a chain has too few cells, `fair_cut` says what each VC keeps. The full
 promises apply again once the nodes are back.
+
+A promise that does not say which of several entries of `nodeTopology` it means is refused at apply.
+If it becomes ambiguous later, because nodes of its leaf type join under another entry, its cells
+are spread: each chain gives what it has left, and the smallest promises are served first.
 """
 
 from collections import Counter
@@ -10,30 +14,51 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from policy.cluster.derived_cells import DerivedCells
+from policy.cluster.derived_cells import DerivedCells, NodeTopologyEntry
 from policy.cluster.document import BuiltCluster
 from policy.cluster.fair_cut import cut_fairly
 from policy.cluster.safety import Composition, plant
 from policy.errors import Problem
 from policy.submission import LeafType, VcName
-from policy.topology import Backing, Chain, Promise, Topology, VirtualCluster
+from policy.topology import (
+    NO_DOMAIN,
+    Backing,
+    CellKind,
+    Chain,
+    DomainName,
+    Promise,
+    Topology,
+    VirtualCluster,
+)
 from policy.wording import count_of, listing, quote
 
 _STEPS_OF_A_CUT: Final = 500
-"""Choices tried for each of some dozens of questions while promises are cut."""
+"""Choices tried for each of some dozens of questions while promises are cut or spread."""
 
 _FAIR = "VCs share the leaf cells equally, as far as whole cells allow"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wish:
-    """One entry of a VC: cells by leaf type and label key."""
+    """One entry of a VC: cells by leaf type, label key and domain."""
 
     vc: VcName
     leaf_type: LeafType
     level: str
     count: int
     path: str
+    domain: DomainName = NO_DOMAIN
+    """Empty if any entry of `nodeTopology` may be meant."""
+
+    @property
+    def of_type(self) -> str:
+        """The leaf type and the domain, in words."""
+        of_domain = f" in domain {quote(self.domain)}" if self.domain else ""
+        return f"of leaf type {quote(self.leaf_type)}{of_domain}"
+
+    def may_be_of(self, rule: NodeTopologyEntry) -> bool:
+        """Whether its cells can be those of an entry of `nodeTopology`."""
+        return self.level in rule.promised_levels and self.domain in ("", rule.name)
 
 
 def keep_promises(
@@ -41,8 +66,7 @@ def keep_promises(
 ) -> BuiltCluster:
     """Promise what the document asks for, as far as the cells allow."""
     keeper = _Keeper(cells)
-    for wish in wishes:
-        keeper.add(wish)
+    keeper.add(list(wishes))
     for chain in cells.chains.values():
         keeper.keep(chain)
     return BuiltCluster(
@@ -56,82 +80,137 @@ def keep_promises(
 
 @dataclass(slots=True)
 class _Entry:
-    """A wish, the level of a chain that it means, and how many cells it gets."""
+    """A promise or a part of it, the level of a chain that it means, and how many cells it gets."""
 
     wish: Wish
-    chain: Chain | None
-    """None if no node has its leaf type and level."""
-    level: int = 0
+    chain: Chain
+    level: int
+    count: int
     backed: int = 0
-
-    @property
-    def level_name(self) -> str:
-        return self.chain.levels[self.level - 1].cell_type if self.chain else self.wish.level
 
 
 @dataclass(slots=True)
 class _Keeper:
     cells: DerivedCells
+    wishes: list[Wish] = field(default_factory=list)
     entries: list[_Entry] = field(default_factory=list)
     warnings: list[Problem] = field(default_factory=list)
+    backed: Counter[str] = field(default_factory=Counter)
+    """Cells by the path of the promise."""
 
-    def add(self, wish: Wish) -> None:
-        """Find the chain of a wish; the first, if there are several."""
-        if wish.count == 0:
-            return
-        chains = list(self._chains(wish))
-        if len(chains) > 1:
-            known = listing([quote(chain.name) for chain, _ in chains])
-            what = f"{count_of(wish.count, 'cell')} promised of level {quote(wish.level)}"
-            message = f"{what} could be of any of the chains {known}; the first is taken"
-            self.warnings.append(Problem(wish.path, message))
-        chain, level = chains[0] if chains else (None, 0)
-        self.entries.append(_Entry(wish, chain, level))
+    def add(self, wishes: Sequence[Wish]) -> None:
+        """Find the chain of each promise, and divide those that could be of several chains."""
+        self.wishes = [wish for wish in wishes if wish.count]
+        ambiguous: list[tuple[int, int, list[tuple[Chain, int]]]] = []
+        for place, wish in enumerate(self.wishes):
+            chains = list(self._chains(wish))
+            if len(chains) == 1:
+                self.entries.append(_Entry(wish, *chains[0], wish.count))
+            elif chains:
+                chain, level = chains[0]
+                ambiguous.append((wish.count * chain.levels[level - 1].leaf_count, place, chains))
+                self._warn(wish, chains)
+        for _, place, chains in sorted(ambiguous, key=lambda one: one[:2]):
+            self._spread(self.wishes[place], chains)
+        order = {wish.path: place for place, wish in enumerate(self.wishes)}
+        self.entries.sort(key=lambda entry: order[entry.wish.path])
 
     def _chains(self, wish: Wish) -> Iterator[tuple[Chain, int]]:
         """Yield the chains that have the leaf type and the level, with the level's number."""
         for chain in self.cells.chains.values():
             rule = self.cells.rules[self.cells.rule_of[chain.name]]
-            keys = [rule.leaf_resource, *reversed(rule.levels)]
-            if chain.leaf_type == wish.leaf_type and wish.level in keys:
-                yield chain, keys.index(wish.level) + 1
+            if chain.leaf_type == wish.leaf_type and wish.may_be_of(rule):
+                yield chain, rule.promised_levels.index(wish.level) + 1
+
+    def _warn(self, wish: Wish, chains: Sequence[tuple[Chain, int]]) -> None:
+        known = listing([quote(chain.name) for chain, _ in chains])
+        what = f"{_cells(wish)} could be of any of the chains {known}"
+        self.warnings.append(Problem(wish.path, f"{what}; they are spread over these"))
+
+    def _spread(self, wish: Wish, chains: Sequence[tuple[Chain, int]]) -> None:
+        """Take what each chain has left; what no chain has is not backed."""
+        left = wish.count
+        for chain, level in chains:
+            taken = self._room(chain, level, most=left)
+            if taken:
+                self.entries.append(_Entry(wish, chain, level, taken))
+            left -= taken
+
+    def _room(self, chain: Chain, level: int, *, most: int) -> int:
+        """Return how many more cells of a level a chain can give, up to a number."""
+        promised: Counter[int] = Counter({level: 0})
+        for entry in self.entries:
+            if entry.chain is chain:
+                promised[entry.level] += entry.count
+        cells = self.cells.compositions[chain.name]
+        forest = plant(cells, top_level=len(chain.levels), levels=promised)
+        low, high = 0, most + 1
+        while high - low > 1:
+            middle = (low + high) // 2
+            more = {**promised, level: promised[level] + middle}
+            fits = forest.find_shortage(more, max_steps=_STEPS_OF_A_CUT) is None
+            low, high = (middle, high) if fits else (low, middle)
+        return low
 
     def keep(self, chain: Chain) -> None:
         """Give the entries of a chain their cells: all, or a fair part."""
         entries = [entry for entry in self.entries if entry.chain is chain]
         promised: dict[VcName, Counter[int]] = {}
         for entry in entries:
-            promised.setdefault(entry.wish.vc, Counter())[entry.level] += entry.wish.count
+            promised.setdefault(entry.wish.vc, Counter())[entry.level] += entry.count
         kept = _kept(chain, self.cells.compositions[chain.name], promised)
         for entry in entries:
             # Of equal entries of a VC, the first come first.
-            entry.backed = min(entry.wish.count, kept[entry.wish.vc][entry.level])
+            entry.backed = min(entry.count, kept[entry.wish.vc][entry.level])
             kept[entry.wish.vc][entry.level] -= entry.backed
+            self.backed[entry.wish.path] += entry.backed
 
     def virtual_cluster(self, name: VcName) -> VirtualCluster:
         """Return what a VC keeps, and what it lacks."""
-        entries = [entry for entry in self.entries if entry.wish.vc == name]
         return VirtualCluster(
             name=name,
             promises=tuple(
                 Promise(chain=entry.chain.name, level=entry.level, count=entry.backed)
-                for entry in entries
-                if entry.chain is not None and entry.backed
+                for entry in self.entries
+                if entry.wish.vc == name and entry.backed
             ),
-            shortfall=tuple(_shortfall(entries)),
+            shortfall=tuple(self._shortfall(name)),
         )
 
+    def _shortfall(self, name: VcName) -> Iterator[Backing]:
+        """Yield the levels of a VC that lack cells."""
+        promised: Counter[CellKind] = Counter()
+        backed: Counter[CellKind] = Counter()
+        for wish in self.wishes:
+            if wish.vc == name:
+                key = wish.leaf_type, self._level_name(wish), wish.domain
+                promised[key] += wish.count
+                backed[key] += self.backed[wish.path]
+        for (leaf_type, level, domain), count in sorted(promised.items()):
+            kept = backed[leaf_type, level, domain]
+            if kept < count:
+                yield Backing(leaf_type, level, count, kept, domain)
+
     def problems(self) -> Iterator[Problem]:
-        """Yield a problem for each entry that does not get all its cells."""
-        for entry in self.entries:
-            wish = entry.wish
-            what = f"{count_of(wish.count, 'cell')} promised of level {quote(wish.level)}"
-            of_type = f"leaf type {quote(wish.leaf_type)}"
-            if entry.chain is None:
-                yield Problem(wish.path, f"{what}, but no node has {of_type} and that level")
-            elif entry.backed < wish.count:
-                cut = f"the nodes of {of_type} back only {entry.backed} of them"
-                yield Problem(wish.path, f"{what}, but {cut}: {_FAIR}")
+        """Yield a problem for each promise that does not get all its cells."""
+        for wish in self.wishes:
+            backed = self.backed[wish.path]
+            if not any(self._chains(wish)):
+                of_type = wish.of_type.removeprefix("of ")
+                yield Problem(
+                    wish.path, f"{_cells(wish)}, but no node has {of_type} and that level"
+                )
+            elif backed < wish.count:
+                cut = f"the nodes {wish.of_type} back only {backed} of them"
+                yield Problem(wish.path, f"{_cells(wish)}, but {cut}: {_FAIR}")
+
+    def _level_name(self, wish: Wish) -> str:
+        chain, level = next(self._chains(wish), (None, 0))
+        return chain.levels[level - 1].cell_type if chain else wish.level
+
+
+def _cells(wish: Wish) -> str:
+    return f"{count_of(wish.count, 'cell')} promised of level {quote(wish.level)}"
 
 
 def _kept(
@@ -156,16 +235,3 @@ def _kept(
             is None
         ),
     )
-
-
-def _shortfall(entries: Sequence[_Entry]) -> Iterator[Backing]:
-    """Yield the levels of a VC that lack cells."""
-    promised: Counter[tuple[LeafType, str]] = Counter()
-    backed: Counter[tuple[LeafType, str]] = Counter()
-    for entry in entries:
-        key = entry.wish.leaf_type, entry.level_name
-        promised[key] += entry.wish.count
-        backed[key] += entry.backed
-    for (leaf_type, level), count in sorted(promised.items()):
-        if backed[leaf_type, level] < count:
-            yield Backing(leaf_type, level, count, backed[leaf_type, level])

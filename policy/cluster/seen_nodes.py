@@ -20,6 +20,7 @@ from policy.cluster.document import LiveNode, NodeCount
 from policy.cluster.safety import Composition, Shortage, plant
 from policy.errors import Problem
 from policy.submission import LeafType, NodeName, VcName
+from policy.topology import CellKind, DomainName
 from policy.wording import count_of, quote
 
 SEEN_DAYS: Final = 7
@@ -29,8 +30,6 @@ ChainKey = tuple[int, LeafType]
 """The entry of `nodeTopology`, and the leaf type."""
 _NODE: Final = 1
 """The place of the node among the levels of a chain."""
-_Kind = tuple[LeafType, str]
-"""What a promise is about: leaf type and level."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,11 +42,22 @@ class _Nodes:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ExpectedNodes:
+    """Nodes that will be added, of one domain or, if that is empty, of any entry."""
+
+    leaf_type: LeafType
+    leaf_cells: int
+    number: int
+    domain: DomainName
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SeenChain:
     """The cells of one leaf type in one entry of `nodeTopology`."""
 
     levels: tuple[str, ...]
     """As promises name them, from the leaf resource upwards."""
+    domain: DomainName
     composition: Composition
     largest: tuple[int, ...]
     """Leaf cells of the largest cell of each level, in the same order."""
@@ -66,13 +76,13 @@ def find_chains(
     rules: Sequence[NodeTopologyEntry],
     counts: Sequence[NodeCount],
     *,
-    expected: Sequence[tuple[LeafType, int, int]],
+    expected: Sequence[ExpectedNodes],
     leaf_types: Sequence[LeafType],
 ) -> dict[ChainKey, SeenChain]:
     """Return the chains of the nodes that were seen, and of those that are expected.
 
-    `expected` are leaf types, devices of a node and numbers of nodes; `leaf_types` those that are
-    promised. Empty if no node with devices was seen: then nothing is known.
+    `leaf_types` are those that are promised. Empty if no node with devices was seen: then nothing
+    is known.
     """
     places: defaultdict[ChainKey, list[_Nodes]] = defaultdict(list)
     for one in counts:
@@ -80,10 +90,12 @@ def find_chains(
             places[key].append(nodes)
     if not places:
         return {}
-    for leaf_type, devices, number in expected:
+    for one_kind in expected:
         for index, rule in enumerate(rules):
-            path = (None,) * (len(rule.levels) - 1)
-            places[index, leaf_type].append(_Nodes(path, devices, number))
+            if one_kind.domain in ("", rule.name):
+                path = (None,) * (len(rule.levels) - 1)
+                nodes = _Nodes(path, one_kind.leaf_cells, one_kind.number)
+                places[index, one_kind.leaf_type].append(nodes)
     return {key: _chain(rules[key[0]], places[key]) for key in sorted(places)}
 
 
@@ -106,7 +118,8 @@ def _chain(rule: NodeTopologyEntry, nodes: Sequence[_Nodes]) -> SeenChain:
     largest = [1] * (len(rule.levels) + 2)
     leaf_count = _measure(tops, level=len(largest) - 1, largest=largest)
     return SeenChain(
-        levels=(rule.leaf_resource, *reversed(rule.levels)),
+        levels=rule.promised_levels,
+        domain=DomainName(rule.name),
         composition=tops,
         largest=tuple(largest[:-1]),
         leaf_count=leaf_count,
@@ -141,24 +154,19 @@ def _measure(cell: Composition, *, level: int, largest: list[int]) -> int:
     return total
 
 
-def chain_of(wish: Wish, chains: Mapping[ChainKey, SeenChain]) -> ChainKey | None:
-    """Return the first chain that has the leaf type and the level of a promise."""
-    return next(
-        (
-            key
-            for key, chain in chains.items()
-            if key[1] == wish.leaf_type and wish.level in chain.levels
-        ),
-        None,
-    )
+def _chains_of(wish: Wish, chains: Mapping[ChainKey, SeenChain]) -> Iterator[ChainKey]:
+    """Yield the chains that have the leaf type, level and domain of a promise."""
+    for key, chain in chains.items():
+        is_of_domain = wish.domain in ("", chain.domain)
+        if key[1] == wish.leaf_type and wish.level in chain.levels and is_of_domain:
+            yield key
 
 
 def find_capacity(wishes: Sequence[Wish], chains: Mapping[ChainKey, SeenChain]) -> Capacity:
     """Return how large gangs can be, in all and within the promises of each VC."""
     of_vc: dict[ChainKey, dict[VcName, Share]] = {key: {} for key in chains}
     for wish in wishes:
-        key = chain_of(wish, chains)
-        if key is not None and wish.count:
+        for key in _chains_of(wish, chains) if wish.count else ():
             chain, level = chains[key], chains[key].levels.index(wish.level)
             count = min(wish.count * chain.largest[level], chain.leaf_count)
             share = Share(count, chain.largest[min(level, _NODE)])
@@ -214,7 +222,7 @@ def _by_chain(
 ) -> dict[ChainKey | None, list[Wish]]:
     found: dict[ChainKey | None, list[Wish]] = {}
     for wish in wishes:
-        found.setdefault(chain_of(wish, chains), []).append(wish)
+        found.setdefault(next(_chains_of(wish, chains), None), []).append(wish)
     return found
 
 
@@ -230,7 +238,7 @@ def _shortage(chain: SeenChain, wishes: Sequence[Wish]) -> Shortage | None:
 
 def _why(wish: Wish, chain: SeenChain | None, found: Shortage | None) -> str:
     cells = f"{count_of(wish.count, 'cell')} of level {quote(wish.level)} promised"
-    of_type, seen = f"of leaf type {quote(wish.leaf_type)}", f"seen in the last {SEEN_DAYS} days"
+    of_type, seen = wish.of_type, f"seen in the last {SEEN_DAYS} days"
     if chain is None or found is None:
         short = f"no node {of_type} and that level was {seen}"
     else:
@@ -241,12 +249,12 @@ def _why(wish: Wish, chain: SeenChain | None, found: Shortage | None) -> str:
     return f"{cells}, but {short}; {hint}"
 
 
-def _kind(wish: Wish) -> _Kind:
-    return wish.leaf_type, wish.level
+def _kind(wish: Wish) -> CellKind:
+    return wish.leaf_type, wish.level, wish.domain
 
 
-def _totals(wishes: Sequence[Wish]) -> Counter[_Kind]:
-    totals: Counter[_Kind] = Counter()
+def _totals(wishes: Sequence[Wish]) -> Counter[CellKind]:
+    totals: Counter[CellKind] = Counter()
     for wish in wishes:
         totals[_kind(wish)] += wish.count
     return totals

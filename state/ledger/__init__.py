@@ -9,7 +9,6 @@ concurrent replicas can never admit more than the limits allow.
 
 ledger           the port: charges, limits, answers
 postgres         the ledger in Postgres
-usage            what a scope holds, and how much of that is within quota
 rows             charges and usage, from and to rows of SQL functions
 batches          concurrent requests that share one transaction
 usage_cache      current usage in memory, kept up to date by LISTEN and NOTIFY

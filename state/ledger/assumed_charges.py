@@ -15,10 +15,10 @@ from dataclasses import dataclass, field, replace
 from itertools import chain, islice
 from typing import Any, Final
 
+from policy.quotas.charge import Charge
 from policy.quotas.limits import Scope
+from policy.quotas.usage import HeldSums, ScopeUsage
 from policy.submission import GangKey, LeafType
-from state.ledger.ledger import Charge
-from state.ledger.usage import HeldSums, ScopeUsage
 
 _MOST: Final = 20_000
 """About 1 kB each."""

@@ -14,7 +14,9 @@ import asyncpg
 import orjson
 
 from policy.errors import ConflictError
+from policy.quotas.charge import Charge, build_exceeded, choose_applicable
 from policy.quotas.limits import Limit, Scope
+from policy.quotas.usage import ScopeUsage
 from policy.submission import ClassName, GangKey
 from state.database.database import backend_errors
 from state.database.queries import sql
@@ -23,7 +25,6 @@ from state.ledger.batches import Batches
 from state.ledger.ledger import (
     AGE_KEPT,
     MOST_EXPIRED,
-    Charge,
     ChargeAnswer,
     Charged,
     DayUse,
@@ -34,12 +35,9 @@ from state.ledger.ledger import (
     LiveCharge,
     Queued,
     Refused,
-    build_exceeded,
     check_storable,
-    choose_applicable,
     choose_storable,
 )
-from state.ledger.usage import ScopeUsage
 
 _EPOCH_IS_OVER = "CG001"
 # SQLSTATE classes of errors that a retry does not fix: bad data, a broken constraint, too long.

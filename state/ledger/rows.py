@@ -11,18 +11,12 @@ from uuid import UUID
 
 import orjson
 
+from policy.quotas.charge import Charge, to_units
 from policy.quotas.limits import Limit, Scope
+from policy.quotas.usage import HeldSums, ScopeUsage
 from policy.submission import ClassName, GangKey, GroupName, LeafType, UserName, VcName
 from state.database.column_values import to_text
-from state.ledger.ledger import (
-    Charge,
-    DayUse,
-    Holding,
-    LedgerDrift,
-    LiveCharge,
-    to_units,
-)
-from state.ledger.usage import HeldSums, ScopeUsage
+from state.ledger.ledger import DayUse, Holding, LedgerDrift, LiveCharge
 
 Row = Mapping[str, Any]
 

@@ -29,7 +29,9 @@ import orjson
 from asyncpg.prepared_stmt import PreparedStatement
 
 from policy.errors import BackendError, SettingsError
+from policy.quotas.charge import Charge
 from policy.quotas.limits import Scope
+from policy.quotas.usage import ScopeUsage
 from policy.submission import GangKey
 from state.database.database import (
     backend_errors,
@@ -40,8 +42,6 @@ from state.database.database import (
 from state.database.queries import sql
 from state.ledger import rows
 from state.ledger.assumed_charges import AssumedCharges
-from state.ledger.ledger import Charge
-from state.ledger.usage import ScopeUsage
 
 logger = logging.getLogger(__name__)
 

@@ -8,12 +8,13 @@ from uuid import UUID, uuid4
 import pytest
 
 from policy.errors import ConflictError
+from policy.quotas.charge import Charge
 from policy.quotas.limits import Scope
 from policy.submission import ClassName, GangKey, GroupName, UserName, VcName
 from state.database.database import Database, open_database
 from state.database.migrator import load_migrations, migrate
 from state.history.runs import PostgresHistory, RunFilter
-from state.ledger.ledger import Charge, Charged, LeaderTerm, Queued
+from state.ledger.ledger import Charged, LeaderTerm, Queued
 from state.ledger.postgres import PostgresLedger
 from tests.compatibility.written import Written
 

@@ -9,10 +9,11 @@ from typing import Any
 import pytest
 
 from policy.errors import ConflictError
+from policy.quotas.charge import Charge
 from policy.quotas.limits import Exceeded, Measure, Scope
+from policy.quotas.usage import MICROS_PER_HOUR, ScopeUsage
 from policy.submission import ClassName, GroupName, LeafType, UserName, VcName
 from state.ledger.ledger import (
-    Charge,
     Charged,
     DayUse,
     Held,
@@ -23,7 +24,6 @@ from state.ledger.ledger import (
     LiveCharge,
     Refused,
 )
-from state.ledger.usage import MICROS_PER_HOUR, ScopeUsage
 from tests.support.clocks import EVENING, FrozenTime
 from tests.support.state.charges import (
     ALICE,

@@ -4,6 +4,7 @@ import uuid
 from dataclasses import replace
 
 from policy.quotas.limits import Exceeded, Measure
+from policy.quotas.usage import MICROS_PER_HOUR
 from policy.submission import GangKey
 from state.ledger.ledger import (
     Charged,
@@ -13,7 +14,6 @@ from state.ledger.ledger import (
     Queued,
     Refused,
 )
-from state.ledger.usage import MICROS_PER_HOUR
 from tests.support.clocks import EVENING, FrozenTime
 from tests.support.state.charges import ALICE, TERM, a_charge, at_most
 

@@ -25,11 +25,12 @@ from hypothesis.stateful import (
 )
 
 from policy.errors import BackendError, ConflictError
+from policy.quotas.charge import Charge
 from policy.quotas.limits import Limit, Measure, Scope
+from policy.quotas.usage import ScopeUsage
 from policy.submission import ClassName, GroupName, LeafType, UserName
-from state.ledger.ledger import Charge, LeaderTerm, Ledger, LiveCharge
+from state.ledger.ledger import LeaderTerm, Ledger, LiveCharge
 from state.ledger.postgres import PostgresLedger
-from state.ledger.usage import ScopeUsage
 from tests.support.clocks import FrozenTime
 from tests.support.state.charges import a_charge, gang_key
 from tests.support.twins.ledger import MemoryLedger

@@ -3,10 +3,11 @@
 import pytest
 
 from policy.errors import ConflictError
+from policy.quotas.charge import Charge
 from policy.quotas.limits import Measure, Scope
+from policy.quotas.usage import MICROS_PER_HOUR, HeldSums
 from policy.submission import ClassName, LeafType, UserName
-from state.ledger.ledger import Charge, Charged, Held, LeaderTerm, Ledger, Refused
-from state.ledger.usage import MICROS_PER_HOUR, HeldSums
+from state.ledger.ledger import Charged, Held, LeaderTerm, Ledger, Refused
 from tests.support.clocks import FrozenTime
 from tests.support.state.charges import (
     ALICE,

@@ -10,6 +10,7 @@ import pytest
 import pytest_asyncio
 
 from certs.clients import SCHEDULER
+from tests.controlplane.api import ApiError
 from tests.controlplane.cluster import ControlPlane
 from tests.controlplane.waiting import poll_until
 from tests.support.installed.gangs import check_no_leaf_cell_twice, create, end, gang_pods, running
@@ -136,6 +137,26 @@ async def test_people_read_what_their_role_allows(
     assert (await _ask(cellgate, "/v1/simulate", token=inspector, json={}))[0] == 400
     assert (await _ask(cellgate, "/v1/simulate", token=nobody, json={}))[0] == 403
     assert (await _ask(cellgate, "/v1/gangs", token="made-up"))[0] == 401
+
+
+async def test_a_user_without_rights_verifies_the_extender_by_its_published_ca(
+    plane: ControlPlane, cellgate: Installation
+) -> None:
+    token = await _service_account(plane, "reader")
+    path = f"/api/v1/namespaces/{NAMESPACE}/configmaps"
+    reader = plane.api_with_token(token)
+    stored = await reader.wait_until(f"{path}/cellgate-ca", lambda found: "data" in found)
+    (ca,) = stored["data"].values()
+    assert "PRIVATE" not in ca
+    with pytest.raises(ApiError, match="403"):
+        await reader.list(path)
+    connector = aiohttp.TCPConnector(ssl=ssl.create_default_context(cadata=ca))
+    async with aiohttp.ClientSession(connector=connector) as http:
+        headers = {"Authorization": f"Bearer {token}"}
+        url, host = cellgate.extender_url, f"cellgate-extender.{NAMESPACE}.svc"
+        answered = http.get(f"{url}/v1/gangs", headers=headers, server_hostname=host)
+        async with answered as answer:
+            assert answer.status == 403  # known, and without the right
 
 
 async def test_the_probes_of_kube_scheduler_answer_without_credentials(

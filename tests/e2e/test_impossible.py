@@ -11,8 +11,14 @@ from tests.controlplane.cluster import ControlPlane
 from tests.controlplane.kubectl import KubectlResult
 from tests.controlplane.nodes import NodeShape
 from tests.controlplane.waiting import poll_until
+from tests.support.installed.gangs import running
 from tests.support.installed.installation import NAMESPACE, Installation
-from tests.support.installed.policies import delete_policy, policy_of_admin, put_policy
+from tests.support.installed.policies import (
+    create_pod,
+    delete_policy,
+    policy_of_admin,
+    put_policy,
+)
 from tests.support.kube.pods import a_new_pod
 from tests.support.kube.workloads import a_template, a_workload
 
@@ -197,3 +203,93 @@ async def test_a_namespace_without_a_vc_is_told_the_label_that_is_missing(
         )
 
     await poll_until(is_told, deadline_seconds=10, explain=lambda: "the label is not named")
+
+
+def domains(*, are_named: bool) -> dict[str, Any]:
+    """Nodes with the labels pool=east and pool=west; va is promised two, vb one of them."""
+    names = {"east": "vb", "west": "va"}
+    entries = [
+        {
+            **({"name": name} if are_named else {}),
+            "nodeSelector": {"pool": name},
+            "levels": [NODE],
+            "leafResource": "nvidia.com/gpu",
+            "leafTypeLabel": "nvidia.com/gpu.product",
+        }
+        for name in names
+    ]
+    promises = {
+        vc: {
+            "virtualCells": [
+                {
+                    "leafType": TYPE,
+                    "level": NODE,
+                    "cellNumber": 2 if vc == "va" else 1,
+                    **({"domain": name} if are_named else {}),
+                }
+            ]
+        }
+        for name, vc in names.items()
+    }
+    vcs = {"default": {"virtualCells": []}, **promises}
+    text = f"nodeTopology: {json.dumps(entries)}\nvirtualClusters: {json.dumps(vcs)}\n"
+    return policy_of_admin("cluster", text)
+
+
+async def move(plane: ControlPlane, pool: str, *nodes: str) -> None:
+    await plane.kubectl("label", "--overwrite", "node", *nodes, f"pool={pool}")
+
+
+async def test_promises_name_their_domain_and_nodes_move_between_domains(
+    plane: ControlPlane, cellgate: Installation
+) -> None:
+    await delete_policy(plane, "rules")
+    await asyncio.gather(move(plane, "east", "node-0"), move(plane, "west", "node-1", "node-2"))
+    unclear, told = domains(are_named=False), ""
+
+    async def is_refused() -> bool:
+        nonlocal told
+        text = json.dumps({"apiVersion": "v1", "kind": "ConfigMap", **unclear})
+        arguments = ("apply", "--dry-run=server", "-n", NAMESPACE, "-f", "-")
+        told = (await plane.kubectl(*arguments, stdin=text, check=False)).stderr
+        return "is required" in told
+
+    await poll_until(is_refused, deadline_seconds=15, explain=lambda: f"not refused: {told}")
+    assert (
+        f'virtualClusters.va.virtualCells[0].domain: is required: nodes of leaf type "{TYPE}" were '
+        "seen under nodeTopology[0], nodeTopology[1]; give these entries names, and name the "
+        "promise's domain"
+    ) in told
+
+    assert (await apply(plane, domains(are_named=True))).stderr == ""
+    await is_backed(cellgate, va=[(2, 2)], vb=[(1, 1)])
+    vcs = {vc["vc"]: vc["promises"] for vc in (await cellgate.inspect("/v1/vcs"))["items"]}
+    assert [one["domain"] for one in (*vcs["va"], *vcs["vb"])] == ["west", "east"]
+
+    namespace = f"test-{secrets.token_hex(4)}"
+    await plane.api.create("/api/v1/namespaces", {"metadata": {"name": namespace}})
+    labels = {"cellgate.io/vc": "va", "cellgate.io/gang": "pair", "cellgate.io/gang-size": "2"}
+    for name in ("pair-0", "pair-1"):
+        metadata = {"labels": labels}
+        await create_pod(
+            plane,
+            namespace,
+            name,
+            gpus=8,
+            class_name="prod",
+            metadata=metadata,
+            spec={"terminationGracePeriodSeconds": 0},
+        )
+    path = f"/api/v1/namespaces/{namespace}/pods"
+    placed = await running(plane, path, "pair", size=2)
+    assert sorted(pod["spec"]["nodeName"] for pod in placed) == ["node-1", "node-2"]
+
+    (own,) = [vc for vc in (await cellgate.inspect("/v1/vcs"))["items"] if vc["vc"] == "va"]
+    assert [cell["chain"] for cell in own["cells"] if "mappedTo" in cell] == [f"{TYPE}@west"] * 2
+
+    await move(plane, "west", "node-0")
+    await is_backed(cellgate, va=[(2, 2)], vb=[(1, 0)])
+    await move(plane, "east", "node-2")
+    await is_backed(cellgate, va=[(2, 2)], vb=[(1, 1)])
+    placed = await running(plane, path, "pair", size=2)
+    assert sorted(pod["spec"]["nodeName"] for pod in placed) == ["node-1", "node-2"]

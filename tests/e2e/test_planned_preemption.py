@@ -273,7 +273,8 @@ async def test_a_node_on_which_several_workloads_fail_is_left_out_until_an_admin
     gangs = [f"{pods.split('/')[4]}/{name}" for name in ("one", "two")]
     assert orjson.loads(node["metadata"]["annotations"][key])["workloads"] == gangs
     await create(plane, pods, gang_pods("all", size=NODES, gpus=8))
-    assert "8 of the leaf cells that it could use are bad" in await told(plane, pods, "all")
+    why = await told(plane, pods, "all")
+    assert f"8 of the leaf cells that it could use are bad, on node {bad} (in quarantine)" in why
     await create(plane, pods, gang_pods("rest", size=2, gpus=8))
     used = [pod["spec"]["nodeName"] for pod in await running(plane, pods, "rest", size=2)]
     assert bad not in used

@@ -3,14 +3,12 @@
     ledger available     admitter: apply rules, charge within quotas, follow earlier members, grow
     ledger unavailable   memory_decider: the same by last known usage; charged later
 
-Modules here know gangs and charges, but no AdmissionReview and no JSON. Imported by
-`webhook.reviews`, `webhook.records`, `webhook.responses` and `webhook.wiring`.
+The decision itself is in `policy.admission`; here it is put into effect. Modules here know gangs
+and charges, but no AdmissionReview and no JSON. Imported by `webhook.reviews`, `webhook.records`,
+`webhook.responses` and `webhook.wiring`.
 
     admitter        decides the class of a gang and charges its quotas in the ledger
     memory_decider  the same by what is in memory: previews, and while the ledger is unavailable
-    charge_request  what one pod asks for on behalf of its gang, the charge for it, and its limits
-    gang_decision   the decision: applies the rules, or takes over that of an earlier member; words
     grower          grows the charge of a gang for a member that asks for more
-    growth          whether rules and quotas let a gang grow
     recent_gangs    gangs that were decided lately, for members that come later
 """

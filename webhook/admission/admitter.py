@@ -19,24 +19,21 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
-from policy.errors import BackendError, ConflictError
-from policy.quotas.admission import AdmissionDecision, over_quota
-from policy.quotas.limits import Exceeded, Limit, Measure
-from policy.rules.decision import Outcome, RuleDecision
-from policy.submission import Occupancy, UserName
-from state.ledger.ledger import Charged, Held, Ledger, Queued, Refused, range_limits
-from webhook.admission.charge_request import (
-    ChargeRequest,
-    build_charge,
-    impossible_limits,
-)
-from webhook.admission.gang_decision import (
+from policy.admission.charge_request import ChargeRequest, build_charge, impossible_limits
+from policy.admission.gang_decision import (
     GangDecision,
     apply_rules,
     check_fixed_class,
     decide_now,
     follow_charge,
 )
+from policy.errors import BackendError, ConflictError
+from policy.quotas.admission import AdmissionDecision, over_quota
+from policy.quotas.charge import range_limits
+from policy.quotas.limits import Exceeded, Limit, Measure
+from policy.rules.decision import Outcome, RuleDecision
+from policy.submission import Occupancy, UserName
+from state.ledger.ledger import Charged, Held, Ledger, Queued, Refused
 from webhook.admission.grower import Grower
 from webhook.admission.memory_decider import LiveUsage, MemoryDecider
 from webhook.admission.recent_gangs import RecentGangs

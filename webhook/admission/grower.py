@@ -5,7 +5,7 @@
         the rules again, ask the ledger again
           charged   done
           held      the charge has changed meanwhile: start over from the current one
-          refused   by the rules or by quotas (`webhook.admission.growth`)
+          refused   by the rules or by quotas (`policy.admission.growth`)
 
 A review that waits for a gang's turn may already have its submitter's turn, never the reverse.
 """
@@ -15,14 +15,15 @@ from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from typing import Final, Protocol
 
+from policy.admission import growth
+from policy.admission.charge_request import ChargeRequest, leaf_count_with
+from policy.admission.gang_decision import GangDecision
+from policy.admission.growth import Growth
 from policy.errors import ConflictError
+from policy.quotas.charge import Charge
 from policy.quotas.limits import Limit
 from policy.submission import GangKey
-from state.ledger.ledger import Charge, ChargeAnswer, Charged, Held, Queued, Refused
-from webhook.admission import growth
-from webhook.admission.charge_request import ChargeRequest, leaf_count_with
-from webhook.admission.gang_decision import GangDecision
-from webhook.admission.growth import Growth
+from state.ledger.ledger import ChargeAnswer, Charged, Held, Queued, Refused
 from webhook.admission.memory_decider import MemoryDecider
 from webhook.ledger_access.timed_ledger import TimedLedger
 from webhook.ledger_access.turns import Turns

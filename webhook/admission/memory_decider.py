@@ -7,27 +7,19 @@ have admitted meanwhile is unknown (`docs/decisions/0011-admission.md`).
 
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import replace
-from typing import Any, Final, Protocol
+from typing import Final, Protocol
 
+from policy.admission.charge_request import ChargeRequest
+from policy.admission.gang_decision import GangDecision
+from policy.admission.preview import EarlierDecision, UsageOf, decide, occupancy_of
 from policy.errors import RequestError
-from policy.quotas.admission import AdmissionDecision, OverQuota, over_quota
-from policy.quotas.limits import Exceeded, Scope
-from policy.rules.decision import Outcome, RuleDecision
+from policy.quotas.charge import Charge
+from policy.quotas.limits import Scope
+from policy.quotas.usage import ScopeUsage
+from policy.rules.decision import Outcome
 from policy.submission import Occupancy
 from state.ledger.assumed_charges import AssumedCharges
-from state.ledger.ledger import Charge, find_exceeded
-from state.ledger.usage import HeldSums, ScopeUsage
-from webhook.admission import growth
-from webhook.admission.charge_request import ChargeRequest, build_charge, with_member
-from webhook.admission.gang_decision import (
-    GangDecision,
-    apply_rules,
-    check_fixed_class,
-    decide_now,
-    follow_charge,
-)
-from webhook.admission.recent_gangs import RecentGang, RecentGangs
+from webhook.admission.recent_gangs import RecentGangs
 
 LEDGER_UNAVAILABLE: Final = "Quota database unavailable; last known usage applied"
 USAGE_UNKNOWN: Final = "Quota database unavailable and usage unknown; quotas not applied"
@@ -68,111 +60,49 @@ class MemoryDecider:
         """Return what the submitter holds; None if usage was never read."""
         if not self._usage.is_known:
             return None
-        held = self._usage.held(Scope(request.submission.user))
-        return Occupancy(occupied=held.leaf_cells, occupied_high=held.leaf_cells_high)
+        return occupancy_of(self._usage.held(Scope(request.submission.user)))
 
     def preview(self, request: ChargeRequest) -> GangDecision:
-        """Decide without any effect."""
-        rules = apply_rules(request, self.known_usage(request))
+        """Decide without any effect. Raises RequestError if the pod does not match its PodGroup."""
+        known, usage = self.known_usage(request), self._usage_of
         recent = self._recent.get(request.submission.gang)
         if recent is not None:
             # A gang of that name that differs may have ended: the ledger will know.
             with suppress(RequestError):
-                return _follow_recent(request, recent, AdmissionDecision(rules=rules))
-        over = self._find_over(request, rules)
-        return decide_now(request, AdmissionDecision(rules=rules, quota=over))
+                return decide(request, usage=usage, occupancy=known, earlier=recent).decision
+        return decide(request, usage=usage, occupancy=known).decision
 
     def admit(self, request: ChargeRequest) -> GangDecision:
         """Decide, and count what is admitted; RequestError if the pod does not match its gang."""
         known = self.known_usage(request)
-        rules = apply_rules(request, known)
         recent = self._recent.get(request.submission.gang)
-        if recent is not None:
-            admission = AdmissionDecision(rules=rules, notes=(LEDGER_UNAVAILABLE,))
-            return self._follow(request, recent, admission)
-        over = self._find_over(request, rules)
-        note = USAGE_UNKNOWN if known is None else LEDGER_UNAVAILABLE
-        decision = decide_now(request, AdmissionDecision(rules=rules, quota=over, notes=(note,)))
-        if decision.outcome is Outcome.ADMITTED:
-            check_fixed_class(request, decision.final_class)
-            rises_to = decision.admission.rises_to
-            self._assume(request, build_charge(request, decision.final_class, rises_to=rises_to))
-        return decision
+        is_unknown = known is None and recent is None
+        made = decide(
+            request,
+            usage=self._usage_of,
+            occupancy=known,
+            earlier=recent,
+            notes=(USAGE_UNKNOWN if is_unknown else LEDGER_UNAVAILABLE,),
+        )
+        if made.charge is not None and made.decision.outcome is Outcome.ADMITTED:
+            self._count(request, made.charge, before=recent)
+        return made.decision
+
+    @property
+    def _usage_of(self) -> UsageOf | None:
+        return self._usage.usage if self._usage.is_known else None
 
     def remember(self, request: ChargeRequest, charge: Charge, *, is_queued: bool = False) -> None:
         """Keep a gang's charge for its next members, in case the ledger is unavailable then."""
         if not request.is_alone:
-            self._recent[charge.gang] = RecentGang(charge=charge, is_queued=is_queued)
+            self._recent[charge.gang] = EarlierDecision(charge=charge, is_queued=is_queued)
 
-    def _assume(self, request: ChargeRequest, charge: Charge, *, held: int = 0) -> None:
-        self._usage.assume(charge, held=held)
+    def _count(
+        self, request: ChargeRequest, charge: Charge, *, before: EarlierDecision | None
+    ) -> None:
+        """Count what a member adds to the charge of its gang."""
+        held = 0 if before is None else before.charge.leaf_count
         self.remember(request, charge)
-        self._on_uncharged()
-
-    def _follow(
-        self, request: ChargeRequest, recent: RecentGang, admission: AdmissionDecision
-    ) -> GangDecision:
-        """Return the earlier decision about the gang, and count what this member adds."""
-        decision = _follow_recent(request, recent, admission)
-        held, grown = recent.charge, with_member(request, recent.charge)
-        if recent.is_queued:
-            return decision
-        if grown.leaf_count == held.leaf_count:
-            self.remember(request, grown)
-            return decision
-        known = self.known_usage(request)
-        judged = growth.judge(request, held, grown.leaf_count, usage=known)
-        if judged.is_refused:
-            return growth.refuse_by_rules(request, held, judged, notes=admission.notes)
-        exceeded = self._find_outgrown(request, held, grown)
-        if exceeded:
-            return growth.refuse_by_quotas(request, held, decision, exceeded)
-        self._assume(request, grown, held=held.leaf_count)
-        return decision
-
-    def _find_outgrown(
-        self, request: ChargeRequest, held: Charge, grown: Charge
-    ) -> tuple[Exceeded, ...]:
-        """Return the limits that a grown gang exceeds, compared as if it were new."""
-        if not self._usage.is_known:
-            return ()
-        limits = growth.find_limits(request, held)
-        usage = self._usage.usage
-        return tuple(find_exceeded(grown, limits, lambda scope: _without_gang(usage(scope), held)))
-
-    def _find_over(self, request: ChargeRequest, rules: RuleDecision) -> OverQuota | None:
-        """Compare a gang with its quotas by the usage in memory; None if that is unknown."""
-        is_refused = rules.outcome is Outcome.REFUSED
-        if request.group is None or is_refused or not self._usage.is_known:
-            return None
-        charge = build_charge(request, rules.final_class)
-        exceeded = tuple(find_exceeded(charge, request.quotas, self._usage.usage))
-        if not exceeded:
-            return None
-        return over_quota(rules, request.group, exceeded, classes=request.policy.classes)
-
-
-def _follow_recent(
-    request: ChargeRequest, recent: RecentGang, admission: AdmissionDecision
-) -> GangDecision:
-    return follow_charge(request, recent.charge, admission, is_queued=recent.is_queued)
-
-
-def _without_gang(usage: ScopeUsage, held: Charge) -> ScopeUsage:
-    overflow = usage.overflow
-    if held.rises_to is not None:
-        overflow = replace(overflow, **_less(overflow, held))
-    return replace(usage, overflow=overflow, **_less(usage, held))
-
-
-def _less(sums: HeldSums | ScopeUsage, held: Charge) -> dict[str, Any]:
-    """Return the fields of sums without a charge."""
-    by_type = dict(sums.by_leaf_type)
-    if held.leaf_type is not None:
-        by_type[held.leaf_type] = by_type.get(held.leaf_type, 0) - held.leaf_count
-    return {
-        "leaf_cells": sums.leaf_cells - held.leaf_count,
-        "leaf_cells_high": sums.leaf_cells_high - held.leaf_count * held.is_high,
-        "gangs": sums.gangs - 1,
-        "by_leaf_type": by_type,
-    }
+        if before is None or charge.leaf_count != held:
+            self._usage.assume(charge, held=held)
+            self._on_uncharged()

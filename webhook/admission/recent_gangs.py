@@ -9,15 +9,15 @@ unavailable by then.
 import asyncio
 import logging
 from collections.abc import Callable
-from dataclasses import dataclass
 from itertools import islice
 from typing import Final, NoReturn
 
+from policy.admission.preview import EarlierDecision
 from policy.errors import BackendError
 from policy.submission import GangKey
 from service.memory import ExpiringMap
 from state.ledger.assumed_charges import AssumedCharges
-from state.ledger.ledger import Charge, Ledger
+from state.ledger.ledger import Ledger
 from webhook.ledger_access.breaker import Breaker
 
 logger = logging.getLogger(__name__)
@@ -29,15 +29,7 @@ _MOST_CHECKED: Final = 500
 """Per check; those that were checked longest ago come first."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RecentGang:
-    """How a gang was admitted: charged, or queued for quota."""
-
-    charge: Charge
-    is_queued: bool
-
-
-class RecentGangs(ExpiringMap[GangKey, RecentGang]):
+class RecentGangs(ExpiringMap[GangKey, EarlierDecision]):
     """A bounded memory, the gang that was noted or checked longest ago out first."""
 
     def __init__(self, *, monotonic: Callable[[], float]) -> None:

@@ -1,7 +1,7 @@
 """The guard: what may change on a pod after its class was decided, and which users may bind it.
 
 The validating reviews of pods and Bindings. The guard only compares and refuses: it never decides,
-charges or patches. What shapes protect is in `webhook.shaping.shaped_fields`. Imported by
+charges or patches. What shapes protect is in `kube.shaping.shaped_fields`. Imported by
 `webhook.wiring` only.
 
     pod_guard      pods: a new one must match its decision; later only Cellgate changes its marks

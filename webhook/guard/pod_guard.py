@@ -7,7 +7,7 @@ would use is not charged.
 
 Afterwards only Cellgate changes its marks (labels and annotations that say who pays for which gang,
 in which class and where) and its gate: with other marks a pod could run at another user's cost, or
-without a plan. What shapes gave the pod stays, too (`webhook.shaping.shaped_fields`).
+without a plan. What shapes gave the pod stays, too (`kube.shaping.shaped_fields`).
 """
 
 from collections.abc import Collection, Iterator, Mapping
@@ -16,13 +16,13 @@ from typing import Any, Final, Literal
 from kube import marks
 from kube.read.managed_pod import ManagedPod
 from kube.read.pods import read_pod
+from kube.shaping.shaped_fields import find_undone
 from kube.values.objects import items, mapping, marks_of
 from policy.errors import Problem, RequestError
 from policy.wording import quote
 from webhook.guard.node_guard import NodeGuard
 from webhook.records.pending_events import PendingEvents
 from webhook.responses.request_line import SEPARATOR, describe_request
-from webhook.shaping.shaped_fields import find_undone
 from webhook.wire import ALLOWED, ReviewRequest, ReviewResponse, UserInfo
 
 _PARTS: Final[tuple[Literal["labels", "annotations"], ...]] = ("annotations", "labels")

@@ -8,8 +8,9 @@ import asyncio
 import logging
 from typing import Final
 
+from policy.quotas.charge import Charge
 from state.ledger.assumed_charges import AssumedCharges
-from state.ledger.ledger import Charge, Charged, Held, Ledger
+from state.ledger.ledger import Charged, Held, Ledger
 
 logger = logging.getLogger(__name__)
 

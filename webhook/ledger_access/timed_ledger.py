@@ -6,9 +6,10 @@ from collections.abc import Awaitable, Sequence
 from typing import Final, TypeVar
 
 from policy.errors import BackendError
+from policy.quotas.charge import Charge
 from policy.quotas.limits import Limit, Scope
 from policy.submission import Occupancy, UserName
-from state.ledger.ledger import Charge, ChargeAnswer, Held, Ledger, Queued
+from state.ledger.ledger import ChargeAnswer, Held, Ledger, Queued
 from webhook.ledger_access.time_budget import TooBusyError, within_budget
 
 _RECENT_SECONDS: Final = 0.1

@@ -2,12 +2,12 @@
 
 from typing import Any
 
+from policy.admission.charge_request import ChargeRequest
+from policy.admission.gang_decision import GangDecision
 from policy.policy import Policy
 from service.clock import Clock
 from state.log.log import DecisionLog
 from state.log.records import DecisionRecord, LoggedDocument, RowKind
-from webhook.admission.charge_request import ChargeRequest
-from webhook.admission.gang_decision import GangDecision
 from webhook.metrics import WebhookMetrics
 from webhook.records.pending_events import PendingEvents
 
@@ -60,7 +60,7 @@ class DecisionRecorder:
             policy_version=request.policy.version,
             latency_seconds=seconds,
             details={
-                "decision": str(decision.id),
+                "decision": str(decision.decision_id),
                 "user": submission.user,
                 "group": request.group_name,
                 "vc": submission.vc,

@@ -12,9 +12,9 @@ from typing import Any, Final
 from kube import marks
 from kube.api.events import Event, EventWriter
 from kube.values.objects import items, mapping, marks_of
+from policy.admission.gang_decision import PREFIX, GangDecision
 from policy.rules.decision import Outcome
 from service.memory import BoundedMap
-from webhook.admission.gang_decision import PREFIX, GangDecision
 
 _KEPT: Final = 10_000
 _LOWERED: Final = "ClassLowered"
@@ -43,7 +43,7 @@ class PendingEvents:
         lines = tuple(line.removeprefix(PREFIX) for line in decision.format_warnings())
         if not lines:
             return
-        self._notices[str(decision.id)] = PodNotice(lines=lines, reason=_reason(decision))
+        self._notices[str(decision.decision_id)] = PodNotice(lines=lines, reason=_reason(decision))
 
     def write(self, pod: Mapping[str, Any], decision: str) -> None:
         """Write the Events on a pod and its workload."""

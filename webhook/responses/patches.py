@@ -8,9 +8,8 @@ removes both. Patching a patched pod changes nothing.
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from kube.values.objects import mapping, marks_of
+from kube.values.objects import Operation, mapping, marks_of
 from policy.submission import ClassName
-from webhook.wire import Operation
 
 _DEFAULT_SCHEDULER = "default-scheduler"
 

@@ -10,15 +10,15 @@ from kube.read.gangs import GangForm
 from kube.read.late_members import format_late
 from kube.read.managed_pod import ManagedPod
 from kube.read.submitters import format_submitter_groups
-from kube.values.objects import mapping
+from kube.shaping.shaper import Shaped
+from kube.values.objects import Operation, mapping
 from kube.values.texts import LABEL_VALUE
+from policy.admission.charge_request import ChargeRequest
+from policy.admission.gang_decision import GangDecision
 from policy.rules.decision import Outcome
-from webhook.admission.charge_request import ChargeRequest
-from webhook.admission.gang_decision import GangDecision
 from webhook.responses import patches
 from webhook.responses.request_line import describe_request
-from webhook.shaping.shaper import Shaped
-from webhook.wire import Operation, ReviewResponse, refuse
+from webhook.wire import ReviewResponse, refuse
 
 _CANNOT_WAIT = (
     "must wait for quota, but a pod with spec.nodeName ({node}) cannot have a scheduling gate; "
@@ -47,7 +47,7 @@ def respond_to_pod(
         marks.SUBMITTER_GROUPS_ANNOTATION: format_submitter_groups(submission.groups),
         marks.REQUESTED_CLASS_ANNOTATION: submission.requested_class,
         marks.CLASS_ANNOTATION: decision.final_class,
-        marks.DECISION_ANNOTATION: str(decision.id),
+        marks.DECISION_ANNOTATION: str(decision.decision_id),
         marks.REQUEST_ANNOTATION: describe_request(obj, pod),
         **_hived_annotation(pod, decision, request),
         **shaped.annotations,

@@ -6,10 +6,7 @@ only.
 
     pod_reviews        new pods: decide the class, charge, record, write the decision into the pod
     pod_workloads      the workload of a new pod, by its owners, and whether its gang has one
-    pod_request        what a pod means for its gang: submitter, class, VC, the group that pays
-    submitter          which user submitted a pod, and which stamps are believed
-    pod_groups         the PodGroup of a pod: the size and class of its gang
-    possibility        what can never start: a warning, or a refusal by policy
+    group_search       finds the PodGroup of a pod: in memory, or at the API server
     rollouts           Deployments and StatefulSets whose gang is never complete, or never updated
     live_members       refuses a pod of a running gang that already has all its members
     template_reviews   Jobs and other workloads: stamp the submitter, preview the decision

@@ -17,10 +17,10 @@ from kube import marks
 from kube.api.client import KubeClient, KubeError
 from kube.read.pod_groups import API_VERSION, KIND, PodGroup, read_pod_group
 from kube.values.objects import items, mapping, marks_of
+from policy.admission.charge_request import ChargeRequest
+from policy.admission.gang_decision import GangDecision
 from policy.submission import DEFAULT_VC, ClassName, Submission, UserName, VcName
 from webhook.admission.admitter import Admitter
-from webhook.admission.charge_request import ChargeRequest
-from webhook.admission.gang_decision import GangDecision
 from webhook.cluster_view import ClusterView
 from webhook.ledger_access.time_budget import KUBE_SECONDS, within_budget
 from webhook.responses import patches

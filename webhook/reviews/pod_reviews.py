@@ -8,25 +8,27 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
+from kube.admission.pod_groups import by_labels
+from kube.admission.pod_request import PodRequest, build_pod_request
+from kube.admission.possibility import Possibility
 from kube.api.client import KubeClient
 from kube.read.managed_pod import ManagedPod
 from kube.read.pod_groups import PodGroup
 from kube.read.pods import read_pod
+from policy.admission.charge_request import ChargeRequest
+from policy.admission.gang_decision import GangDecision
 from policy.errors import RequestError
+from policy.policy import Policy
 from policy.submission import ClassName
 from service.clock import Clock
 from webhook.admission.admitter import Admitter
-from webhook.admission.charge_request import ChargeRequest
-from webhook.admission.gang_decision import GangDecision
 from webhook.cluster_view import ClusterView
 from webhook.node_facts import NodeFacts
 from webhook.records.decision_recorder import DecisionRecorder
 from webhook.responses.pod_response import forget_decision, respond_to_pod, respond_with
+from webhook.reviews.group_search import find_group
 from webhook.reviews.live_members import check_room
-from webhook.reviews.pod_groups import by_labels, find_group
-from webhook.reviews.pod_request import build_pod_request
 from webhook.reviews.pod_workloads import PodWorkloads
-from webhook.reviews.possibility import Possibility
 from webhook.wire import ALLOWED, ReviewRequest, ReviewResponse
 
 CheckNode = Callable[[ReviewRequest, ManagedPod], None]
@@ -54,7 +56,7 @@ class PodReviews:
         self._admitter = admitter
         self._recorder = recorder
         self._check_node = check_node
-        self._possibility = Possibility(facts, preview=admitter.preview)
+        self._possibility = Possibility(lambda: facts.capacity, preview=admitter.preview)
         self._clock = clock
         self._workloads = PodWorkloads(client, clock=clock)
         self._gates_all = gates_all
@@ -75,7 +77,7 @@ class PodReviews:
             group = await find_group(self._view.pod_groups, pod)
             pod = self.read_pod(review, by_labels(obj, group)) or pod
             policy = self._view.policies.policy
-            request = build_pod_request(review, review.object, pod=pod, group=group, policy=policy)
+            request = _to_request(review, review.object, pod=pod, group=group, policy=policy)
             # What a trusted controller creates was checked when its workload was.
             is_checked = policy.identity.is_trusted(review.user.username)
             never = self._possibility.check(request, are_alike=False, may_refuse=not is_checked)
@@ -114,7 +116,7 @@ class PodReviews:
             return ALLOWED
         self._check_node(review, pod)
         policy = self._view.policies.policy
-        request = build_pod_request(review, obj, pod=pod, group=None, policy=policy)
+        request = _to_request(review, obj, pod=pod, group=None, policy=policy)
         never = self._possibility.check(request, are_alike=are_alike, may_refuse=True)
         decision = self._admitter.preview(request.charge)
         advice = advise(decision.gang_class)
@@ -131,7 +133,7 @@ class PodReviews:
         if pod is None or pod.submitter is None:
             return None
         policy = self._view.policies.policy
-        request = build_pod_request(review, obj, pod=pod, group=group, policy=policy)
+        request = _to_request(review, obj, pod=pod, group=group, policy=policy)
         charge = replace(request.charge, fixed_class=None, is_group=True)
         # A PodGroup that is no gang is not charged; its pods are, one by one.
         return await self._decide(charge, is_dry_run=review.dry_run or group.min_size is None)
@@ -167,3 +169,16 @@ class PodReviews:
         seconds = self._clock.monotonic() - began
         self._recorder.record(decision, request, is_dry_run=is_dry_run, seconds=seconds)
         return decision
+
+
+def _to_request(
+    review: ReviewRequest,
+    obj: Mapping[str, Any],
+    *,
+    pod: ManagedPod,
+    group: PodGroup | None,
+    policy: Policy,
+) -> PodRequest:
+    return build_pod_request(
+        obj, sender=review.user, request_uid=review.uid, pod=pod, group=group, policy=policy
+    )

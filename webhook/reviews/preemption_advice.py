@@ -11,11 +11,11 @@ from typing import Any, Final
 from kube.follow.policies import PolicySink
 from kube.read.suspension import SUSPENDABLE, obstacle
 from kube.values.objects import items, mapping
+from policy.admission.gang_decision import PREFIX
 from policy.classes import OPPORTUNISTIC
 from policy.rules.decision import WARNING_CHARS
 from policy.submission import ClassName
 from policy.wording import plain
-from webhook.admission.gang_decision import PREFIX
 
 _JOB: Final = SUSPENDABLE["batch", "Job"]
 _CONDITION: Final = "DisruptionTarget"

@@ -11,10 +11,10 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
+from kube.admission.possibility import tell_never, warn
 from kube.read.gangs import DeclaredGang, GangForm
 from kube.values.objects import mapping
 from policy.feasibility import ReplicaShape, find_never_whole, find_refused_replicas
-from webhook.reviews.possibility import tell_never, warn
 
 _DEFAULT: Final = "25%"
 _PERCENT: Final = re.compile(r"([0-9]{1,9})%")

@@ -16,14 +16,16 @@ from functools import partial
 from typing import Any, Final
 
 from kube import marks
+from kube.admission.possibility import check_job, makes_all_members
+from kube.admission.submitter import STAMP_PATH, check_stamp
 from kube.follow.policies import PolicySink
 from kube.read.late_members import creates_unknown
 from kube.read.leaf_demand import is_matched
-from kube.values.objects import mapping
+from kube.values.objects import Operation, mapping
+from policy.admission.gang_decision import PREFIX
 from policy.errors import Problem, RequestError
 from policy.rules.decision import WARNING_CHARS
 from policy.wording import plain, quote
-from webhook.admission.gang_decision import PREFIX
 from webhook.reviews.pod_group_reviews import PodGroupReviews, is_pod_group
 from webhook.reviews.pod_reviews import PodReviews
 from webhook.reviews.pod_templates import (
@@ -33,17 +35,9 @@ from webhook.reviews.pod_templates import (
     find_templates,
     stamp_of,
 )
-from webhook.reviews.possibility import check_job, makes_all_members
 from webhook.reviews.preemption_advice import PreemptionAdvice
 from webhook.reviews.rollouts import check_rollout
-from webhook.reviews.submitter import STAMP_PATH, check_stamp
-from webhook.wire import (
-    ALLOWED,
-    Operation,
-    ReviewRequest,
-    ReviewResponse,
-    UserInfo,
-)
+from webhook.wire import ALLOWED, ReviewRequest, ReviewResponse, UserInfo
 
 _UNKNOWN_ORDER: Final = (
     PREFIX

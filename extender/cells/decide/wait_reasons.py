@@ -75,10 +75,33 @@ class WaitReasons:
         if is_guaranteed and self._table.foreign.pod_count(chains):
             return wait(request, ReasonCode.FOREIGN_USE, **needs, **self._foreign(chains), bad=bad)
         if is_guaranteed and bad:
-            return wait(request, ReasonCode.BAD_CELLS, **needs, bad=bad)
+            return wait(request, ReasonCode.BAD_CELLS, **needs, bad=bad, **self._bad(chains))
+        return self._no_room(ask, chains)
+
+    def _no_room(self, ask: Ask, chains: list[ChainName]) -> Wait:
+        """Return the decision to wait for idle leaf cells, which foreign pods may use."""
+        sizes = ask.sizes
         rooms = [self._table.idle[chain] for chain in chains]
         found = max((room.capacity(room.root, sizes[-1]) for room in rooms), default=0)
-        return wait(request, ReasonCode.NO_ROOM, **needs, room=min(found, len(sizes) - 1))
+        told = {**needed(ask.request, sizes), "room": min(found, len(sizes) - 1)}
+        foreign = self._table.foreign
+        idle = _over_chains(
+            ask,
+            chains,
+            lambda chain: self._table.trees[chain].root.idle + foreign.leaf_count([chain]),
+        )
+        is_by_foreign = foreign.pod_count(chains) and idle >= sum(sizes)
+        named = self._foreign(chains) if is_by_foreign else {}
+        return wait(ask.request, ReasonCode.NO_ROOM, **told, **named)
+
+    def _bad(self, chains: list[ChainName]) -> dict[str, Argument]:
+        """Return which nodes of some chains have bad leaf cells, as arguments."""
+        found = self._table.bad_nodes.first(chains, most=LISTED)
+        return {
+            "nodes": tuple(node for node, _ in found),
+            "quarantined": tuple(node for node, is_quarantined in found if is_quarantined),
+            "count": self._table.bad_nodes.count(chains),
+        }
 
     def _shortfall(self, ask: Ask) -> dict[str, Argument | None]:
         """Return, as an argument, the promises to a gang's VC that the nodes do not back."""
@@ -90,7 +113,7 @@ class WaitReasons:
             for one in self._table.vcs[request.vc].shortfall
             if request.leaf_type in (None, one.leaf_type)
         ]
-        told = tuple((one.promised, one.backed, one.level, one.leaf_type) for one in lacking)
+        told = tuple((one.promised, one.backed, one.level, one.type_text) for one in lacking)
         return {"shortfall": told[:LISTED] or None}
 
     def _foreign(self, chains: list[ChainName]) -> dict[str, Argument]:

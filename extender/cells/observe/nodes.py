@@ -69,11 +69,13 @@ class NodeObserver:
             self._remove(name)
             return
         for cell in self._table.nodes(name):
+            self._table.quarantine(cell, is_quarantined=False)
             self._table.mark(list(cell.leaves()), is_bad=True)
 
     def _mark(self, node: NodeCell) -> None:
         self._short.pop(node.name, None)
         for cell in self._table.nodes(node.name):
+            self._table.quarantine(cell, is_quarantined=node.is_quarantined)
             leaves = list(cell.leaves())
             bad = dict.fromkeys(
                 leaf for leaf in leaves if not node.is_healthy or leaf.device in node.bad_leaf_cells

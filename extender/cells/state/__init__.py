@@ -8,6 +8,7 @@ tree, rankings, free lists, promise counters) in step, and it can undo what happ
 cluster is ever made.
 
     allocation_table  The state of all cells, VCs and gangs; all changes go through it
+    bad_nodes         Nodes with bad leaf cells, by chain
     change_log        Cells and gangs that changed, for indexes that catch up when they are read
     foreign_use       Leaf cells that foreign pods use, by chain
     placed_gangs      Gangs that hold or reserve leaf cells, their slots, and a slot's `Placement`

@@ -8,6 +8,7 @@ Thereby `plan` tries changes without leaving any, and `apply` changes all or not
 from collections.abc import Mapping, Sequence
 
 from extender.cells.model import OPPORTUNISTIC, MemberRequest, Seat
+from extender.cells.state.bad_nodes import BadNodes
 from extender.cells.state.change_log import ChangeLog
 from extender.cells.state.foreign_use import ForeignUse
 from extender.cells.state.placed_gangs import MemberSlot, PlacedGang, SlotsByNode
@@ -43,6 +44,7 @@ class AllocationTable(Undoable):
         """Slots without leaves: the topology does not have their node or their leaves."""
         self.foreign = ForeignUse()
         self.changes = ChangeLog()
+        self.bad_nodes = BadNodes(self.trees, self.changes)
         self.is_open = topology is None
         """Without a topology there are no promises: every gang may use every node."""
         if topology is not None:
@@ -143,6 +145,12 @@ class AllocationTable(Undoable):
             _add_bad(leaf, 1 if is_bad else -1)
         self._recount(changed, was_idle)
         assert not self.is_trying, "health is observed, never tried"
+
+    def quarantine(self, node: Cell, *, is_quarantined: bool) -> None:
+        """Note whether a node is in quarantine."""
+        if node.is_quarantined != is_quarantined:
+            node.is_quarantined = is_quarantined
+            self.changes.record(node)
 
     def _recount(self, leaves: Sequence[Cell], was_idle: Sequence[bool]) -> None:
         """Update the sums above these leaves, then the rankings of their bins."""

@@ -51,6 +51,8 @@ class Cell:
     reserver: "PlacedGang | None" = None
     """The gang that gets this leaf when its victim, the holder, has ended."""
     is_bad: bool = False
+    is_quarantined: bool = False
+    """Whether this is a node that is bad because it is in quarantine."""
 
     @property
     def is_leaf(self) -> bool:

@@ -56,9 +56,9 @@ async def test_a_whole_gang_is_named_on_one_node_and_ended_on_the_others(tmp_pat
         assert not any([await is_ending(client, p) for p in spared])
         told = await until(lambda: events(client, about=sibling))
         message = (
-            f"gang lab/{victim} is preempted by gang lab/urgent (priority 100 in VC lab): a "
-            "guaranteed gang preempts opportunistic gangs, and gangs of its own VC with a lower "
-            "priority; pods that its controller creates again wait for free leaf cells"
+            f"gang lab/{victim} is preempted by gang lab/urgent (priority 100 in VC lab): it "
+            "is opportunistic, and a guaranteed gang preempts such gangs; pods that its controller "
+            "creates again wait for free leaf cells"
         )
         assert ("Preempted", message) in told
 

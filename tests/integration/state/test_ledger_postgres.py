@@ -9,12 +9,13 @@ from dataclasses import replace
 import pytest
 
 from policy.errors import BackendError
+from policy.quotas.charge import Charge
 from policy.quotas.limits import Measure, Scope
+from policy.quotas.usage import ScopeUsage
 from policy.submission import GangKey, GroupName, UserName
 from state.database.database import Database
-from state.ledger.ledger import Charge, Charged, Held, LeaderTerm
+from state.ledger.ledger import Charged, Held, LeaderTerm
 from state.ledger.postgres import LedgerSettings, PostgresLedger
-from state.ledger.usage import ScopeUsage
 from tests.support.clocks import FrozenTime
 from tests.support.state.charges import ALICE, TERM, VISION, a_charge, at_most, gang_key
 

@@ -12,12 +12,12 @@ from prometheus_client import CollectorRegistry
 
 from policy.errors import SettingsError
 from policy.quotas.limits import Scope
+from policy.quotas.usage import ScopeUsage
 from policy.submission import GroupName, UserName
 from state.database.database import Database, open_database
 from state.database.migrator import migrate
 from state.embedded import EmbeddedPostgres
 from state.ledger.postgres import PostgresLedger
-from state.ledger.usage import ScopeUsage
 from state.ledger.usage_cache import CacheSettings, UsageCache
 from state.ledger.usage_metrics import UsageMetrics
 from tests.support.clocks import FrozenTime

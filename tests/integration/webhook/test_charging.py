@@ -8,6 +8,8 @@ from dataclasses import replace
 
 import pytest
 
+from policy.admission.charge_request import ChargeRequest
+from policy.admission.gang_decision import GangDecision
 from policy.policy import Policy
 from policy.quotas.limits import Scope
 from policy.rules.decision import Outcome
@@ -18,8 +20,6 @@ from state.ledger.usage_cache import UsageCache
 from tests.support.state.charges import TERM
 from tests.support.webhook.admission_world import AdmissionWorld, a_policy
 from webhook.admission.admitter import Admitter
-from webhook.admission.charge_request import ChargeRequest
-from webhook.admission.gang_decision import GangDecision
 from webhook.admission.recent_gangs import RecentGangs
 from webhook.ledger_access.breaker import Breaker
 from webhook.ledger_access.time_budget import time_budget
@@ -108,7 +108,7 @@ async def test_members_of_one_gang_get_one_decision_wherever_they_arrive(
     world = AdmissionWorld(a_policy(rules="- {occupied: '> 64', then: oppo}", quotas=quotas))
     members = [world.ask("big", cells=64, size=64) for _ in range(64)]
     decisions = await _admit_all(replicas, members)
-    assert len({(decision.id, decision.final_class) for decision in decisions}) == 1
+    assert len({(decision.decision_id, decision.final_class) for decision in decisions}) == 1
     assert {decision.outcome for decision in decisions} == {Outcome.ADMITTED}
     group = await PostgresLedger(database.pool).usage(Scope(None, GroupName("v")))
     assert (group.leaf_cells, group.gangs) == (64, 1)

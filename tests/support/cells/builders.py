@@ -182,13 +182,20 @@ def an_engine(
     return engine
 
 
-def a_node_cell(name: str, *, is_healthy: bool = True, bad: tuple[int, ...] = ()) -> NodeCell:
+def a_node_cell(
+    name: str,
+    *,
+    is_healthy: bool = True,
+    is_quarantined: bool = False,
+    bad: tuple[int, ...] = (),
+) -> NodeCell:
     """A node as the cluster reports it."""
     return NodeCell(
         name=NodeName(name),
         leaf_type=None,
         leaf_count=8,
-        is_healthy=is_healthy,
+        is_healthy=is_healthy and not is_quarantined,
+        is_quarantined=is_quarantined,
         bad_leaf_cells=bad,
     )
 

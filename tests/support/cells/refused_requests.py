@@ -45,6 +45,19 @@ def bad_cells() -> Decision:
     return world.ask(a_gang("bert").of(2, 2))
 
 
+def quarantined() -> Decision:
+    world = EngineWorld(a_cluster("3 nodes x 2").promising("a", node=3))
+    world.engine.observe_node(a_node_cell("n0", bad=(1,)))
+    world.engine.observe_node(a_node_cell("n2", is_quarantined=True))
+    return world.ask(a_gang("bert").of(2, 2, 2))
+
+
+def no_room_by_foreign_use() -> Decision:
+    world = EngineWorld(two_nodes())
+    observe_foreign(world.engine, a_gang("f").of(2).member(), node="n0")
+    return world.ask(a_gang("bert").of(2, 2).at(-1))
+
+
 def foreign_use() -> Decision:
     world = EngineWorld(a_cluster("2 nodes x 2").promising("a", node=2))
     for node in ("n0", "n1"):
@@ -61,7 +74,17 @@ def foreign_use_and_bad_cells() -> Decision:
 
 def reclaimed() -> Reason:
     high = a_gang("high").of(2).at(9).member()
-    return answers.preempted(GangKey("ns", "bert"), by=high, is_foreign=True)
+    return answers.preempted(GangKey("ns", "bert"), by=high, own=3, is_foreign=True)
+
+
+def preempted_as_opportunistic() -> Reason:
+    high = a_gang("high").of(2).at(9).member()
+    return answers.preempted(GangKey("ns", "bert"), by=high, own=-1)
+
+
+def preempted_below_its_priority() -> Reason:
+    high = a_gang("high").of(2).at(9).member()
+    return answers.preempted(GangKey("ns", "bert"), by=high, own=3)
 
 
 def no_candidate() -> Decision:

@@ -22,6 +22,7 @@ class EngineCells:
         self.has_place = engine.has_place
         self.is_preempting = engine.is_preempting
         self.known_sizes = engine.known_sizes
+        self.victim_priority = engine.victim_priority
 
     def plan(
         self,

@@ -84,7 +84,7 @@ class PlannerWorld(UnlimitedNodes):
         self.undelivered: dict[PodUid, None] = {}
         self.actions: list[Action] = []
         self.being_bound: dict[PodUid, Placement] = {}
-        self.finished: dict[GangKey, int] = {}
+        self.finished: dict[GangKey, dict[int, int]] = {}
         self.held: dict[PodUid, Placement] = {}
         """Pods that kube-scheduler asks to bind, and that have no answer yet."""
         self.lead()
@@ -166,10 +166,10 @@ class PlannerWorld(UnlimitedNodes):
 
     # -- users
 
-    def finish(self, gang: GangKey, count: int, *, workload: str = "job") -> None:
-        """So many members have succeeded by now."""
-        self.finished[gang] = count
-        self.planner.note_finished(gang, workload, count)
+    def finish(self, gang: GangKey, count: int, *, leaf_count: int = 1) -> None:
+        """So many members with so many leaf cells have succeeded by now."""
+        self.finished[gang] = {leaf_count: count} if count else {}
+        self.planner.note_finished(gang, "job", self.finished[gang])
 
     def create(self, request: MemberRequest, *, size: int, **fields: object) -> None:
         pod = FakePod(
@@ -280,8 +280,12 @@ class PlannerWorld(UnlimitedNodes):
         first = min(pods, key=lambda pod: (pod.created, pod.uid))
         runs = any(pod.node is not None for pod in pods)
         count = sum(pod.uid in self.being_bound for pod in pods)
-        left = first.gang_size - self.finished.get(key, 0)
-        left -= len(first.late) if left > len(first.late) else 0
+        finished = self.finished.get(key, {})
+        left = first.gang_size - sum(finished.values())
+        late = len(first.late)
+        if first.request.leaf_count not in first.late:
+            late -= sum(finished.get(leaf_count, 0) for leaf_count in set(first.late))
+        left -= late if left > late else 0
         least = min(first.request.gang_min or left, left)
         assert runs or count >= least, f"{count} of {least} members of {key} are bound"
 

@@ -3,9 +3,10 @@
 import uuid
 from typing import Any
 
+from policy.quotas.charge import Charge
 from policy.quotas.limits import Limit, Measure, Scope
 from policy.submission import ClassName, GangKey, GroupName, LeafType, UserName, VcName
-from state.ledger.ledger import Charge, LeaderTerm
+from state.ledger.ledger import LeaderTerm
 
 TERM = LeaderTerm(leadership="cellgate-extender", epoch=7)
 ALICE = Scope(UserName("alice"))

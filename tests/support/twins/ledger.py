@@ -10,12 +10,13 @@ from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, time, timedelta
 
 from policy.errors import BackendError, ConflictError
+from policy.quotas.charge import Charge, find_exceeded
 from policy.quotas.limits import Limit, Scope
+from policy.quotas.usage import HeldSums, ScopeUsage
 from policy.submission import ClassName, GangKey
 from state.ledger import rows
 from state.ledger.ledger import (
     MOST_EXPIRED,
-    Charge,
     ChargeAnswer,
     Charged,
     DayUse,
@@ -28,9 +29,7 @@ from state.ledger.ledger import (
     Refused,
     check_storable,
     choose_storable,
-    find_exceeded,
 )
-from state.ledger.usage import HeldSums, ScopeUsage
 from tests.support.twins.ages import KeptAges
 from tests.support.twins.sums import split_days, sums_of
 

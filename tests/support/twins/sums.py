@@ -5,8 +5,8 @@ from collections.abc import Iterator, Sequence
 from datetime import UTC, date, datetime, time, timedelta
 from typing import Any
 
+from policy.quotas.charge import Charge
 from policy.submission import LeafType
-from state.ledger.ledger import Charge
 
 _MICROSECOND = timedelta(microseconds=1)
 _DAY = timedelta(days=1)

@@ -1,9 +1,9 @@
 """A substitute for `UsageCache` over a ledger in memory, for tests: always up to date."""
 
+from policy.quotas.charge import Charge
 from policy.quotas.limits import Scope
+from policy.quotas.usage import ScopeUsage
 from state.ledger.assumed_charges import AssumedCharges
-from state.ledger.ledger import Charge
-from state.ledger.usage import ScopeUsage
 from tests.support.twins.ledger import MemoryLedger
 
 

@@ -4,18 +4,18 @@ import uuid
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from policy.admission.charge_request import ChargeRequest
 from policy.parser import DocumentKind
 from policy.policy import Policy
 from policy.quotas.limits import Scope
+from policy.quotas.usage import ScopeUsage
 from policy.store import PolicyText, build_policy
 from policy.submission import ClassName, GangKey, GroupName, LeafType, Submission, UserName
-from state.ledger.usage import ScopeUsage
 from tests.support.clocks import FrozenTime
 from tests.support.policy.documents import CLASSES_TEXT, HEAD
 from tests.support.twins.ledger import MemoryLedger
 from tests.support.twins.usage import MemoryUsage
 from webhook.admission.admitter import Admitter
-from webhook.admission.charge_request import ChargeRequest
 from webhook.admission.recent_gangs import RecentGangs
 from webhook.ledger_access.breaker import Breaker
 

@@ -7,8 +7,8 @@ import pytest
 from kube.api.client import KubeClient, KubeError
 from kube.read.managed_pod import ManagedPod
 from kube.read.pods import read_pod
+from policy.quotas.charge import Charge
 from simulation.objects.patch import json_patch
-from state.ledger.ledger import Charge
 from tests.support.documents.submit_page import Example, examples
 from tests.support.kube.objects import uid_of
 from tests.support.webhook.review_requests import a_review

@@ -37,8 +37,22 @@ SENTENCES: dict[Callable[[], Decision | Reason], tuple[ReasonCode, str]] = {
     ),
     requests.bad_cells: (
         ReasonCode.BAD_CELLS,
-        "gang ns/bert needs 2 x 2 leaf cells; 2 of the leaf cells that it could use are bad; "
-        "starts once nodes are healthy again or other gangs have ended",
+        "gang ns/bert needs 2 x 2 leaf cells; 2 of the leaf cells that it could use are bad, on "
+        "node n0; starts once these nodes are healthy again or other gangs have ended",
+    ),
+    requests.quarantined: (
+        ReasonCode.BAD_CELLS,
+        "gang ns/bert needs 3 x 2 leaf cells; 3 of the leaf cells that it could use are bad, on "
+        "nodes n2 (in quarantine), n0; starts once these nodes are healthy again or other gangs "
+        "have ended; an admin ends a quarantine by removing the annotation "
+        "`cellgate.io/quarantine`",
+    ),
+    requests.no_room_by_foreign_use: (
+        ReasonCode.NO_ROOM,
+        "gang ns/bert needs 2 x 2 leaf cells, each member on one node; room for 1 of 2 members "
+        "now; 2 of the leaf cells that it could use are in use by 1 pod that Cellgate did not "
+        "place: ns/f-0 of alice on node n0 (2); starts once enough leaf cells are free; an admin "
+        "can end these pods",
     ),
     requests.foreign_use: (
         ReasonCode.FOREIGN_USE,
@@ -119,6 +133,18 @@ SENTENCES: dict[Callable[[], Decision | Reason], tuple[ReasonCode, str]] = {
         "gang ns/bert is preempted by gang ns/urgent (priority 9 in VC a): a guaranteed gang "
         "preempts opportunistic gangs, and gangs of its own VC with a lower priority; pods that "
         "its controller creates again wait for free leaf cells",
+    ),
+    requests.preempted_as_opportunistic: (
+        ReasonCode.PREEMPTED,
+        "gang ns/bert is preempted by gang ns/high (priority 9 in VC a): it is opportunistic, and "
+        "a guaranteed gang preempts such gangs; pods that its controller creates again wait for "
+        "free leaf cells",
+    ),
+    requests.preempted_below_its_priority: (
+        ReasonCode.PREEMPTED,
+        "gang ns/bert (priority 3) is preempted by gang ns/high (priority 9 in VC a): a guaranteed "
+        "gang preempts gangs of its own VC with a lower priority; pods that its controller creates "
+        "again wait for free leaf cells",
     ),
     requests.gathering: (
         ReasonCode.GATHERING,
@@ -316,7 +342,7 @@ def test_every_code_has_a_sentence() -> None:
 def test_another_sentence_is_another_version_of_the_wording() -> None:
     texts = sorted(text for _, text in SENTENCES.values())
     told = "raise WORDING if a sentence has changed; a sentence that is new needs no new version"
-    assert (WORDING, zlib.crc32("\n".join(texts).encode())) == (3, 2768217056), told
+    assert (WORDING, zlib.crc32("\n".join(texts).encode())) == (4, 4091698350), told
 
 
 def test_long_lists_are_cut() -> None:

@@ -174,7 +174,9 @@ def _a_member(name: str, *, index: int, job: str = "train", run: str = "") -> Po
 
 def test_members_that_have_succeeded_are_counted_by_index(shell: Shell) -> None:
     told: list[tuple[str, int]] = []
-    shell.pods.finished.on_change.append(lambda gang, _, count: told.append((gang.name, count)))
+    shell.pods.finished.on_change.append(
+        lambda gang, _, done: told.append((gang.name, sum(done.values())))
+    )
     for name, index in (("a", 0), ("b", 1), ("b2", 1)):
         shell.pods.upsert(_a_member(name, index=index).in_phase("Succeeded"))
     shell.pods.upsert(_a_member("a", index=0).in_phase("Succeeded"))
@@ -184,7 +186,7 @@ def test_members_that_have_succeeded_are_counted_by_index(shell: Shell) -> None:
     assert told[-1] == ("bert", 3), "of another Job of the same workload"
     other = _a_member("e", index=2).annotated(marks.WORKLOAD_ANNOTATION, workload_mark("x"))
     shell.pods.upsert(other)
-    assert shell.pods.finished.count(shell.pod("e")) == 0
+    assert sum(shell.pods.finished.of_gang(shell.pod("e")).values()) == 0
 
 
 def test_a_member_that_has_succeeded_counts_after_its_pod_was_deleted(shell: Shell) -> None:
@@ -192,25 +194,25 @@ def test_a_member_that_has_succeeded_counts_after_its_pod_was_deleted(shell: She
         shell.pods.upsert(_a_member(name, index=index).in_phase("Succeeded"))
     shell.pods.remove(_a_member("b", index=1))
     shell.pods.replace([_a_member("e", index=2)])
-    assert shell.pods.finished.count(shell.pod("e")) == 2
+    assert sum(shell.pods.finished.of_gang(shell.pod("e")).values()) == 2
     shell.pods.upsert(_a_member("a2", index=0))
-    assert shell.pods.finished.count(shell.pod("e")) == 1, "it was created again"
+    assert sum(shell.pods.finished.of_gang(shell.pod("e")).values()) == 1, "it was created again"
 
 
 def test_members_of_a_controller_that_was_replaced_do_not_count(shell: Shell) -> None:
     """As a JobSet that restarts deletes its Jobs and creates them again."""
     shell.pods.upsert(_a_member("a", index=0, run="first").in_phase("Succeeded"))
     shell.pods.replace([_a_member("b", index=1, run="second")])
-    assert shell.pods.finished.count(shell.pod("b")) == 0
+    assert sum(shell.pods.finished.of_gang(shell.pod("b")).values()) == 0
 
 
 def test_pods_of_a_replaced_controller_that_are_deleted_later_do_not_count(shell: Shell) -> None:
     told: list[int] = []
-    shell.pods.finished.on_change.append(lambda _gang, _uid, count: told.append(count))
+    shell.pods.finished.on_change.append(lambda _gang, _uid, done: told.append(sum(done.values())))
     shell.pods.upsert(_a_member("a", index=0, run="first").in_phase("Succeeded"))
     shell.pods.upsert(_a_member("b", index=0, run="second"))
     shell.pods.remove(_a_member("a", index=0, run="first"))
-    assert shell.pods.finished.count(shell.pod("b")) == 0
+    assert sum(shell.pods.finished.of_gang(shell.pod("b")).values()) == 0
     assert told == [1, 0]
 
 
@@ -218,7 +220,9 @@ def test_gangs_that_are_forgotten_are_told(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setattr("extender.feeds.finished_members._MOST_DELETED", 2)
     finished = FinishedMembers()
     counts: dict[str, int] = {}
-    finished.on_change.append(lambda gang, _uid, count: counts.update({gang.name: count}))
+    finished.on_change.append(
+        lambda gang, _uid, done: counts.update({gang.name: sum(done.values())})
+    )
     for name in ("a", "b", "c"):
         pod = a_pod(name).with_gpus(1).in_gang(name, size=2).in_phase("Succeeded")
         read = read_pod(pod.annotated(marks.WORKLOAD_ANNOTATION, workload_mark(name)))
@@ -235,12 +239,12 @@ def test_a_helper_that_is_created_again_has_not_succeeded(shell: Shell) -> None:
     driver = driver.annotated(marks.WORKLOAD_ANNOTATION, workload)
     shell.pods.upsert(driver.in_phase("Succeeded"))
     shell.pods.upsert(_a_member("b", index=0))
-    assert shell.pods.finished.count(shell.pod("b")) == 1
+    assert sum(shell.pods.finished.of_gang(shell.pod("b")).values()) == 1
     shell.pods.remove(driver)
     again = a_pod("d2").in_gang("bert", size=3).controlled_by("Job", "driver")
     again["metadata"]["ownerReferences"][0]["uid"] = uid_of("another")
     shell.pods.upsert(again.annotated(marks.WORKLOAD_ANNOTATION, workload))
-    assert shell.pods.finished.count(shell.pod("b")) == 0
+    assert sum(shell.pods.finished.of_gang(shell.pod("b")).values()) == 0
 
 
 def test_a_pod_that_no_workload_made_counts_while_it_exists(shell: Shell) -> None:
@@ -248,9 +252,9 @@ def test_a_pod_that_no_workload_made_counts_while_it_exists(shell: Shell) -> Non
     finished = a_pod("a").with_gpus(1).in_gang("bert", size=2).in_phase("Succeeded")
     shell.pods.upsert(finished)
     shell.pods.upsert(a_pod("b").with_gpus(1).in_gang("bert", size=2))
-    assert shell.pods.finished.count(shell.pod("b")) == 1
+    assert sum(shell.pods.finished.of_gang(shell.pod("b")).values()) == 1
     shell.pods.remove(finished)
-    assert shell.pods.finished.count(shell.pod("b")) == 0
+    assert sum(shell.pods.finished.of_gang(shell.pod("b")).values()) == 0
     assert list(shell.pods.finished) == []
 
 
@@ -261,7 +265,7 @@ def test_a_late_member_without_leaf_cells_is_not_counted(shell: Shell) -> None:
     launcher = launcher.annotated(marks.LATE_ANNOTATION, "1x0")
     shell.pods.upsert(launcher.in_phase("Succeeded"))
     shell.pods.upsert(_a_member("b", index=0))
-    assert shell.pods.finished.count(shell.pod("b")) == 0
+    assert sum(shell.pods.finished.of_gang(shell.pod("b")).values()) == 0
 
 
 def test_a_member_without_leaf_cells_is_known_and_not_told_to_the_engine(shell: Shell) -> None:

@@ -15,10 +15,11 @@ from kube.api.binder import PodRef
 from kube.api.client import KubeError
 from kube.follow.policies import PolicySink
 from policy.errors import BackendError
+from policy.quotas.charge import Charge
 from policy.quotas.limits import Measure, Scope
 from policy.submission import ClassName, GangKey, GroupName, UserName
 from service.clock import Clock
-from state.ledger.ledger import Charge, LeaderTerm
+from state.ledger.ledger import LeaderTerm
 from tests.support.extender.group_sizes import GroupSizes
 from tests.support.extender.shell import Shell
 from tests.support.kube.config_maps import a_policy_map

@@ -8,9 +8,10 @@ from extender.planning.quota_queue import QuotaQueue
 from extender.settings import LEADERSHIP
 from kube import marks
 from kube.follow.policies import PolicySink
+from policy.quotas.charge import Charge
 from policy.quotas.limits import Limit, Scope
 from policy.submission import GangKey, GroupName
-from state.ledger.ledger import Charge, ChargeAnswer, LeaderTerm
+from state.ledger.ledger import ChargeAnswer, LeaderTerm
 from tests.support.extender.group_sizes import GroupSizes
 from tests.support.extender.shell import Shell
 from tests.support.kube.config_maps import a_policy_map

@@ -94,6 +94,23 @@ def test_late_members_are_awaited_once_those_before_them_are_done() -> None:
     assert is_whole(world, "bert")
 
 
+def test_late_members_that_have_succeeded_leave_none_of_the_first_ones_out() -> None:
+    """Of two and two members one late one is done; a gang of one of the first two is no gang."""
+    world, gang = world_of_two_vcs(), a_gang("bert").of(1, 1, 1, 1)
+    world.finish(BERT, 1, leaf_count=2)
+    world.create(gang.member(0), size=4, late=(2, 2), workload="job")
+    deliver(world)
+    run(world)
+    assert nodes_of_gang(world, "bert") == [None]
+    world.create(gang.member(1), size=4, late=(2, 2), workload="job")
+    deliver(world)
+    run(world)
+    assert is_whole(world, "bert")
+    view = world.engine.gang(BERT)
+    assert view is not None
+    assert [len(place.leaf_cells) for place in view.held] == [2], "for the one that is not done"
+
+
 def test_cells_of_late_members_are_free_once_the_gang_has_ended() -> None:
     world = world_of_two_vcs()
     _create(world, 0)

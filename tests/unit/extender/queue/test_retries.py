@@ -42,8 +42,8 @@ def test_the_last_retry_of_a_job_starts() -> None:
 def test_what_another_workload_has_finished_does_not_count() -> None:
     world, gang = world_of_two_vcs(), a_gang("bert").of(4, 4)
     _create(world, gang, 1)
-    world.planner.note_finished(BERT, "an earlier job", 1)
-    world.planner.note_finished(BERT, "", 1)
+    world.planner.note_finished(BERT, "an earlier job", {1: 1})
+    world.planner.note_finished(BERT, "", {1: 1})
     run(world)
     assert nodes_of_gang(world, "bert") == [None]
 
@@ -78,7 +78,7 @@ def test_a_partly_finished_gang_that_lost_a_member_since_goes_on() -> None:
 
 def test_a_workload_with_more_pods_than_members_runs_them_set_by_set() -> None:
     world, gang = world_of_two_vcs(), a_gang("bert").of(4, 4)
-    world.planner.note_finished(BERT, "job", 2)
+    world.planner.note_finished(BERT, "job", {1: 2})
     _create(world, gang, 0)
     run(world)
     assert nodes_of_gang(world, "bert") == [None], "the next set of two is not there yet"
@@ -89,7 +89,7 @@ def test_a_workload_with_more_pods_than_members_runs_them_set_by_set() -> None:
 
 def test_a_minimum_that_is_more_than_what_is_left_is_no_reason_to_wait() -> None:
     world, gang = world_of_two_vcs(), a_gang("bert").of(1, 1, 1).at_least(2)
-    world.planner.note_finished(BERT, "job", 2)
+    world.planner.note_finished(BERT, "job", {1: 2})
     _create(world, gang, 2)
     run(world)
     assert is_whole(world, "bert")

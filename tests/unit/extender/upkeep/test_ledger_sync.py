@@ -14,11 +14,12 @@ from extender.upkeep.ledger_sync import LedgerSync
 from kube import marks
 from policy.classes import Classes, PriorityClass
 from policy.policy import build
+from policy.quotas.charge import Charge
 from policy.quotas.limits import Limit, Measure, Scope
 from policy.quotas.quota_table import QuotaGroup, QuotaTable
 from policy.submission import ClassName, GangKey, GroupName, UserName
 from service.clock import Clock
-from state.ledger.ledger import Charge, Charged, LeaderTerm
+from state.ledger.ledger import Charged, LeaderTerm
 from tests.support.extender.group_sizes import GroupSizes
 from tests.support.extender.shell import Shell
 from tests.support.kube.pods import PodBuilder, a_pod

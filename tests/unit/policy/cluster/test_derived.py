@@ -207,13 +207,14 @@ def test_of_several_entries_the_first_counts_for_each_leaf_resource() -> None:
         "v5#2": ["n2", "n2/0"],
     }
     assert told(built) == [
-        f'virtualClusters.lab.virtualCells[0]: 1 cell promised of level "{NODE}", but the nodes of '
-        'leaf type "A100" back only 0 of them: VCs share the leaf cells equally, as far as '
-        "whole cells allow",
         'nodeTopology[2].leafResource: 1 node of a leaf type, but without any tpu, left out: "n1"',
         f'virtualClusters.lab.virtualCells[0]: 1 cell promised of level "{NODE}" could be of any '
-        'of the chains "A100", "A100#1"; the first is taken',
+        'of the chains "A100", "A100#1"; they are spread over these',
     ]
+    assert built.topology.vcs[VcName("lab")].promises == (
+        Promise(chain=ChainName("A100#1"), level=2, count=1),
+        Promise(chain=ChainName("A100"), level=3, count=1),
+    )
 
 
 def test_everything_wrong_with_the_document_is_told_at_once() -> None:
@@ -226,8 +227,8 @@ def test_everything_wrong_with_the_document_is_told_at_once() -> None:
     assert problems_of(f"{text}physicalCluster: {{}}\n") == [
         "nodeTopology[0].nodeSelector.a: must be a string, not true",
         "nodeTopology[0].leafResource: must not be empty",
-        "nodeTopology[0].rack: unknown key; known keys are nodeSelector, levels, leafResource, "
-        "leafTypeLabel",
+        "nodeTopology[0].rack: unknown key; known keys are name, nodeSelector, levels, "
+        "leafResource, leafTypeLabel",
         "nodeTopology[1].levels: must not be empty",
         "nodeTopology[1].leafResource: must be a string, not 5",
         "nodeTopology[1].leafTypeLabel: is required",

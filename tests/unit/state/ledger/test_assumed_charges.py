@@ -2,9 +2,9 @@
 
 from dataclasses import replace
 
+from policy.quotas.usage import ScopeUsage
 from policy.submission import GroupName, LeafType
 from state.ledger.assumed_charges import AssumedCharges
-from state.ledger.usage import ScopeUsage
 from tests.support.state.charges import ALICE, VISION, a_charge, gang_key
 
 

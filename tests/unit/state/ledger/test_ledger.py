@@ -1,8 +1,8 @@
 """The ledger's words: which limits say something about a charge, and how they are told."""
 
+from policy.quotas.charge import build_exceeded, choose_applicable
 from policy.quotas.limits import Measure, Scope
 from policy.submission import GroupName, LeafType, UserName
-from state.ledger.ledger import build_exceeded, choose_applicable
 from tests.support.state.charges import ALICE, ALICE_IN_VISION, VISION, a_charge, at_most
 
 

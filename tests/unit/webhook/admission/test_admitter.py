@@ -4,14 +4,14 @@ import asyncio
 
 import pytest
 
+from policy.admission.charge_request import build_charge
+from policy.admission.gang_decision import GangDecision
 from policy.errors import RequestError
 from policy.quotas.limits import Scope
 from policy.rules.decision import Outcome
 from policy.submission import ClassName, GroupName, UserName
 from tests.support.state.charges import TERM
 from tests.support.webhook.admission_world import AdmissionWorld, StaleUsage, a_policy
-from webhook.admission.charge_request import build_charge
-from webhook.admission.gang_decision import GangDecision
 
 ALICE = Scope(UserName("alice"))
 VISION = """groups:
@@ -53,7 +53,9 @@ async def test_a_review_that_comes_again_does_not_make_the_ledger_seem_away() ->
     replica = world.replica(StaleUsage(world, leaf_cells=1000), breaker=breaker)
     request = world.ask(cells=3, size=3)
     answers = [await replica.admit(request) for _ in range(2)]
-    assert [(one.id, one.outcome) for one in answers] == [(request.decision, Outcome.ADMITTED)] * 2
+    assert [(one.decision_id, one.outcome) for one in answers] == [
+        (request.decision, Outcome.ADMITTED)
+    ] * 2
     assert breaker.is_closed
     assert await _held(world) == (3, 3, 1)
 
@@ -94,7 +96,7 @@ async def test_all_members_of_a_gang_get_what_the_first_got() -> None:
     await world.replica().admit(world.ask("other", cells=8))
     for _ in range(3):
         member = await world.replica().admit(world.ask(cells=8, size=4))
-        assert (_got(member), member.id) == (("admitted", "prod"), first.id)
+        assert (_got(member), member.decision_id) == (("admitted", "prod"), first.decision_id)
     assert await _held(world) == (16, 8, 2)
 
 
@@ -106,7 +108,8 @@ async def test_a_gang_that_was_lowered_stays_lowered_and_says_so() -> None:
     second = await world.replica().admit(world.ask(cells=4, size=2))
     assert _got(first) == _got(second) == ("admitted", "oppo")
     assert second.format_warnings() == (
-        f"cellgate: gang lab/bert has class oppo instead of class prod by decision {first.id}",
+        "cellgate: gang lab/bert has class oppo instead of class prod by decision "
+        f"{first.decision_id}",
     )
 
 
@@ -177,9 +180,9 @@ async def test_members_of_a_queued_gang_wait_together() -> None:
     first = await replica.admit(world.ask("b", cells=4, size=2))
     await world.ledger.release([world.ask("a").submission.gang], term=TERM)
     second = await replica.admit(world.ask("b", cells=4, size=2))
-    assert (_got(second), second.id) == (("queued", "prod"), first.id)
+    assert (_got(second), second.decision_id) == (("queued", "prod"), first.decision_id)
     assert second.format_warnings() == (
-        f"cellgate: gang lab/b has class prod and waits for quota by decision {first.id}",
+        f"cellgate: gang lab/b has class prod and waits for quota by decision {first.decision_id}",
     )
     assert await _held(world) == (0, 0, 0)
     await world.ledger.release([world.ask("b").submission.gang], term=TERM)
@@ -278,7 +281,7 @@ class TestWithoutLedger:
         first = await replica.admit(world.ask(cells=8, size=2))
         world.ledger.is_away = True
         again = await replica.admit(world.ask(cells=8, size=2))
-        assert (_got(again), again.id) == (("admitted", "prod"), first.id)
+        assert (_got(again), again.decision_id) == (("admitted", "prod"), first.decision_id)
 
     async def test_the_ledger_is_not_asked_again_before_it_was_seen_to_answer(self) -> None:
         world = AdmissionWorld()
@@ -303,7 +306,7 @@ async def test_a_member_of_a_queued_gang_waits_wherever_it_arrives() -> None:
     first = await here.admit(world.ask("b", cells=4, size=2))
     await world.ledger.release([world.ask("a").submission.gang], term=TERM)
     second = await there.admit(world.ask("b", cells=4, size=2))
-    assert (_got(second), second.id) == (_got(first), first.id)
+    assert (_got(second), second.decision_id) == (_got(first), first.decision_id)
     assert await world.ledger.charges() == ()
 
 
@@ -316,7 +319,7 @@ async def test_a_queued_gang_that_was_charged_meanwhile_waits_no_longer() -> Non
     await world.ledger.release([world.ask("a").submission.gang], term=TERM)
     await world.ledger.charge(build_charge(request, ClassName("prod")))
     late = await replica.admit(world.ask("b", cells=4, size=2))
-    assert (_got(late), late.id) == (("admitted", "prod"), request.decision)
+    assert (_got(late), late.decision_id) == (("admitted", "prod"), request.decision)
 
 
 async def test_a_gang_is_charged_for_members_that_ask_for_more_than_the_first() -> None:
@@ -324,7 +327,7 @@ async def test_a_gang_is_charged_for_members_that_ask_for_more_than_the_first() 
     here, there = world.replica(), world.replica()
     first = await here.admit(world.member("b", own=1, size=3))
     larger = await there.admit(world.member("b", own=4, size=3))
-    assert (larger.id, larger.outcome) == (first.id, first.outcome)
+    assert (larger.decision_id, larger.outcome) == (first.decision_id, first.outcome)
     assert (await _held(world))[0] == 6
     await here.admit(world.member("b", own=4, size=3))
     assert (await _held(world))[0] == 9

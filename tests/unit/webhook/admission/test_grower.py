@@ -6,13 +6,13 @@ from uuid import uuid4
 
 import pytest
 
+from policy.admission.charge_request import ChargeRequest
 from policy.errors import RequestError
 from policy.quotas.limits import Scope
 from policy.rules.decision import Outcome
 from policy.submission import GroupName, UserName
 from tests.support.state.charges import TERM
 from tests.support.webhook.admission_world import AdmissionWorld, StaleUsage, a_policy
-from webhook.admission.charge_request import ChargeRequest
 from webhook.ledger_access.catch_up import catch_up
 
 TWO_GROUPS = """groups:

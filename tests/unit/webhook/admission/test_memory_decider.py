@@ -42,7 +42,7 @@ async def test_a_gang_grows_and_the_ledger_hears_of_it_when_it_is_back() -> None
     world.ledger.is_away = True
     for _ in range(2):
         larger = await replica.admit(world.member("b", own=4, size=3))
-        assert (larger.id, larger.outcome) == (first.id, Outcome.ADMITTED)
+        assert (larger.decision_id, larger.outcome) == (first.decision_id, Outcome.ADMITTED)
     assert _known(world) == (9, 1)
     world.ledger.is_away = False
     assert await _charged(world) == [3]
@@ -124,7 +124,7 @@ async def test_a_gang_that_runs_is_followed_however_long_ago_it_began() -> None:
     world.ledger.is_away = True
     await _check(world, recent)
     again = await replica.admit(world.ask("b", cells=10, size=2))
-    assert again.id == first.id
+    assert again.decision_id == first.decision_id
     assert _known(world) == (10, 1)
 
 
@@ -137,7 +137,7 @@ async def test_what_the_ledger_has_not_heard_of_has_not_ended() -> None:
     world.ledger.is_away = False
     await _check(world, recent)
     world.ledger.is_away = True
-    assert (await replica.admit(world.ask("b", cells=10, size=2))).id == first.id
+    assert (await replica.admit(world.ask("b", cells=10, size=2))).decision_id == first.decision_id
 
 
 async def test_whatever_is_asked_at_once_stays_within_what_is_known() -> None:

@@ -10,10 +10,13 @@ from typing import Any
 import pytest
 
 from kube.api.client import KubeClient
+from policy.admission.charge_request import build_charge
+from policy.admission.gang_decision import GangDecision
 from policy.errors import RequestError
+from policy.quotas.charge import Charge
 from policy.quotas.limits import Limit
 from policy.submission import ClassName
-from state.ledger.ledger import Charge, ChargeAnswer
+from state.ledger.ledger import ChargeAnswer
 from tests.support.kube.pod_groups import a_group_member, a_pod_group
 from tests.support.kube.pods import a_pod
 from tests.support.state.charges import TERM
@@ -21,8 +24,6 @@ from tests.support.twins.ledger import MemoryLedger
 from tests.support.webhook.admission_world import AdmissionWorld, StaleUsage, a_policy
 from tests.support.webhook.review_requests import a_review
 from tests.support.webhook.reviews import Webhook
-from webhook.admission.charge_request import build_charge
-from webhook.admission.gang_decision import GangDecision
 from webhook.ledger_access.time_budget import REVIEW_SECONDS, parse_timeout, time_budget
 
 AWAY = "cellgate: Quota database unavailable; last known usage applied"

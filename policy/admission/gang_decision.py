@@ -5,13 +5,13 @@ from dataclasses import dataclass, replace
 from typing import Final
 from uuid import UUID
 
+from policy.admission.charge_request import ChargeRequest, paying_group
 from policy.errors import RequestError
 from policy.quotas.admission import AdmissionDecision
+from policy.quotas.charge import Charge
 from policy.rules.decision import Outcome, RuleDecision, class_text
 from policy.submission import ClassName, GroupName, Occupancy
 from policy.wording import quote
-from state.ledger.ledger import Charge
-from webhook.admission.charge_request import ChargeRequest, paying_group
 
 POD_GROUP_PATH: Final = "spec.schedulingGroup.podGroupName"
 PREFIX: Final = "cellgate: "
@@ -23,7 +23,7 @@ class GangDecision:
     """The class of a gang, the group that pays, and whether the gang waits for quota."""
 
     admission: AdmissionDecision
-    id: UUID
+    decision_id: UUID
     final_class: ClassName
     """The class of the pod."""
     group: GroupName | None
@@ -83,7 +83,7 @@ class GangDecision:
         asked = f" instead of {class_text(submission.requested_class)}" if self.is_lowered else ""
         waits = " and waits for quota" if self.is_queued else ""
         has = f"has {class_text(self.gang_class)}{asked}{waits}"
-        return f"gang {submission.gang} {has} by decision {self.id}"
+        return f"gang {submission.gang} {has} by decision {self.decision_id}"
 
 
 def apply_rules(request: ChargeRequest, usage: Occupancy | None) -> RuleDecision:
@@ -101,7 +101,7 @@ def decide_now(request: ChargeRequest, admission: AdmissionDecision) -> GangDeci
     """Return a new decision about a gang."""
     return GangDecision(
         admission=admission,
-        id=request.decision,
+        decision_id=request.decision,
         final_class=admission.final_class,
         group=request.group_name,
         rises_to=admission.rises_to,
@@ -123,7 +123,7 @@ def follow_charge(
     _check_same_gang(request, held, is_running=is_running)
     return GangDecision(
         admission=admission,
-        id=held.decision,
+        decision_id=held.decision,
         final_class=(final_class := _class_of_member(request, held)),
         group=held.group,
         effective_class=None if final_class == held.class_name else held.class_name,

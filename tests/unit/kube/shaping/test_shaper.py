@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from kube.shaping.shaper import Shaped, shape_pod
 from policy.errors import RequestError
 from policy.submission import UserName
 from simulation.objects.patch import json_patch
@@ -11,7 +12,6 @@ from tests.support.kube.pods import a_pod
 from tests.support.policy.documents import HEAD, a_submission, shapes_of
 from tests.support.webhook.review_requests import a_review
 from tests.support.webhook.reviews import Webhook
-from webhook.shaping.shaper import Shaped, shape_pod
 
 ALICE = UserName("alice")
 

@@ -11,12 +11,11 @@ from typing import Any, Final
 
 from kube import marks
 from kube.read.leaf_demand import MATCHED_RESOURCES
-from kube.values.objects import items, mapping, marks_of
+from kube.values.objects import Operation, items, mapping, marks_of
 from policy.errors import Problem, RequestError
 from policy.shaping import Mount, Shape
 from policy.submission import UserName
 from policy.wording import quote
-from webhook.wire import Operation
 
 VOLUME_PREFIX: Final = "cellgate-"
 """Starts the names of volumes that shapes add."""

@@ -9,19 +9,15 @@ allow its class. Its class cannot be lowered any more, since its members run.
 
 from dataclasses import dataclass, replace
 
+from policy.admission.charge_request import ChargeRequest, impossible_limits, paying_group
+from policy.admission.gang_decision import GangDecision, apply_rules, decide_now
 from policy.errors import RequestError
 from policy.quotas.admission import AdmissionDecision, OverQuota
+from policy.quotas.charge import Charge, range_limits
 from policy.quotas.limits import Exceeded, Limit, Measure
 from policy.rules.decision import Outcome, RuleDecision
 from policy.submission import ClassName, Occupancy
 from policy.wording import quote
-from state.ledger.ledger import Charge, range_limits
-from webhook.admission.charge_request import (
-    ChargeRequest,
-    impossible_limits,
-    paying_group,
-)
-from webhook.admission.gang_decision import GangDecision, apply_rules, decide_now
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,9 +8,9 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
+from kube.shaping.shaper import FIXED, VOLUME_PREFIX, read_lines
 from kube.values.objects import containers_of, items, mapping
 from policy.errors import Problem
-from webhook.shaping.shaper import FIXED, VOLUME_PREFIX, read_lines
 
 _LINE: Final = re.compile(
     r"(?P<shape>[^:]+): (?P<resource>\S+) (?P<quantity>\S+) "

@@ -6,18 +6,17 @@ from typing import Any
 from uuid import NAMESPACE_URL, UUID, uuid5
 
 from kube import marks
+from kube.admission.pod_groups import with_group
+from kube.admission.submitter import Sender, identify
 from kube.read.gangs import GangForm
 from kube.read.managed_pod import ManagedPod, charged_gang
 from kube.read.pod_groups import PodGroup
+from kube.shaping.shaper import Shaped, shape_pod
+from policy.admission.charge_request import ChargeRequest
 from policy.errors import RequestError
 from policy.policy import Policy
 from policy.submission import DEFAULT_VC, ClassName, Submission
 from policy.wording import quote
-from webhook.admission.charge_request import ChargeRequest
-from webhook.reviews.pod_groups import with_group
-from webhook.reviews.submitter import identify
-from webhook.shaping.shaper import Shaped, shape_pod
-from webhook.wire import ReviewRequest
 
 _GROUP_PATH = f"metadata.labels[{marks.GROUP_LABEL}]"
 
@@ -32,9 +31,10 @@ class PodRequest:
 
 
 def build_pod_request(
-    review: ReviewRequest,
     obj: Mapping[str, Any],
     *,
+    sender: Sender,
+    request_uid: str,
     pod: ManagedPod,
     group: PodGroup | None,
     policy: Policy,
@@ -44,10 +44,10 @@ def build_pod_request(
     Raises RequestError for a pod that asks for what its submitter may not use, or for a class that
     the Classes document does not list.
     """
-    if not review.user.username:
+    if not sender.username:
         raise RequestError.at("userInfo.username", "is required: the submitter is charged")
     _check_hived(pod)
-    user, groups = identify(pod, review.user, policy.identity)
+    user, groups = identify(pod, sender, policy.identity)
     policy.identity.check_vc(
         pod.vc,
         user=user,
@@ -59,7 +59,7 @@ def build_pod_request(
     pod = with_group(pod, group, policy)
     may_grow = is_open and not pod.is_charged_alone
     has_native = pod.gang.form in (GangForm.NATIVE, GangForm.CELLGATE)
-    decision = _decision_id(review.uid)
+    decision = _decision_id(request_uid)
     paying = policy.quotas.find(user, groups, named=pod.charged_group, path=_GROUP_PATH)
     submission = Submission(
         user=user,

@@ -9,9 +9,13 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any, Final
 
+from kube.admission.pod_request import PodRequest
 from kube.read.gangs import DeclaredGang, GangForm
 from kube.read.managed_pod import ManagedPod
 from kube.values.objects import mapping
+from policy.admission.charge_request import ChargeRequest
+from policy.admission.gang_decision import PREFIX, GangDecision
+from policy.capacity import Capacity
 from policy.classes import OPPORTUNISTIC
 from policy.errors import RequestError
 from policy.feasibility import (
@@ -28,10 +32,6 @@ from policy.identity.identity import BUILT_IN_TEMPLATES
 from policy.rules.decision import WARNING_CHARS, Outcome
 from policy.submission import ClassName
 from policy.wording import plain
-from webhook.admission.charge_request import ChargeRequest
-from webhook.admission.gang_decision import PREFIX, GangDecision
-from webhook.node_facts import NodeFacts
-from webhook.reviews.pod_request import PodRequest
 
 _JOB_SPECS: Final[Mapping[tuple[str, str], tuple[str, ...]]] = {
     ("batch/v1", "Job"): ("spec",),
@@ -46,9 +46,13 @@ class Possibility:
     """Finds what can never start."""
 
     def __init__(
-        self, facts: NodeFacts, *, preview: Callable[[ChargeRequest], GangDecision]
+        self,
+        capacity: Callable[[], Capacity | None],
+        *,
+        preview: Callable[[ChargeRequest], GangDecision],
     ) -> None:
-        self._facts = facts
+        """`capacity` says how large gangs can be; None if that is unknown."""
+        self._capacity = capacity
         self._preview = preview
 
     def check(self, request: PodRequest, *, are_alike: bool, may_refuse: bool) -> list[str]:
@@ -74,7 +78,7 @@ class Possibility:
         return tell_never(found, refuses=may_refuse and request.charge.policy.refuses_impossible)
 
     def _find(self, request: PodRequest, wanted: Wanted, *, is_high: bool) -> list[str]:
-        charge, capacity = request.charge, self._facts.capacity
+        charge, capacity = request.charge, self._capacity()
         found = list(find_never(wanted, capacity)) if capacity is not None else []
         if charge.group is not None:
             limits = charge.quotas

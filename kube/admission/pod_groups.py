@@ -1,7 +1,7 @@
 """The PodGroup of a pod: the gang's size, and for a native one also its class.
 
 The class of a native PodGroup is set when it is created and never changes; its pods come later.
-Pods that would then get another class are refused.
+Pods that would then get another class are refused. Pure.
 """
 
 from collections.abc import Mapping
@@ -9,40 +9,14 @@ from dataclasses import replace
 from typing import Any
 
 from kube import marks
-from kube.api.client import KubeError
-from kube.follow.pod_groups import PodGroupFollower
 from kube.read.gangs import GangForm
 from kube.read.managed_pod import ManagedPod
 from kube.read.pod_groups import PodGroup
 from kube.values.objects import mapping, marks_of
+from policy.admission.gang_decision import POD_GROUP_PATH
 from policy.errors import RequestError
 from policy.policy import Policy
 from policy.wording import listing, quote
-from webhook.admission.gang_decision import POD_GROUP_PATH
-from webhook.ledger_access.time_budget import KUBE_SECONDS, within_budget
-
-
-async def find_group(followed: PodGroupFollower, pod: ManagedPod) -> PodGroup | None:
-    """Return a pod's PodGroup: from memory, or, if it is too new, from the API server.
-
-    None if the pod has none. Raises RequestError if it must have one.
-    """
-    form, key = pod.gang.form, pod.gang.key
-    if form not in followed.sinks or pod.gang.size is not None:
-        return None
-    known = followed.find(pod)
-    if known is not None:
-        return known
-    try:
-        async with within_budget(KUBE_SECONDS):
-            return await followed.read(form, key)
-    except TimeoutError:
-        return None  # an API server that does not answer is no reason to refuse the pod
-    except KubeError as exc:
-        if exc.is_missing and form is GangForm.NATIVE:
-            message = f"PodGroup {quote(key.name)} does not exist; create it before its pods"
-            raise RequestError.at(POD_GROUP_PATH, message) from exc
-        return None
 
 
 def by_labels(obj: Mapping[str, Any], group: PodGroup | None) -> Mapping[str, Any]:

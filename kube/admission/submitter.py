@@ -5,19 +5,32 @@ request from any other user with a stamp that names a different user is refused.
 the sender of the request is the submitter.
 """
 
+from typing import Protocol
+
 from kube import marks
 from kube.read.managed_pod import ManagedPod
 from policy.errors import RequestError
 from policy.identity.identity import Identity
 from policy.submission import GroupName, UserName
 from policy.wording import quote
-from webhook.wire import UserInfo
 
 STAMP_PATH = f"metadata.annotations[{marks.SUBMITTER_ANNOTATION}]"
 
 
+class Sender(Protocol):
+    """The user that sends a request to the API server."""
+
+    @property
+    def username(self) -> str:
+        """The name of the user."""
+
+    @property
+    def groups(self) -> tuple[str, ...]:
+        """The groups of the user, as the API server knows them."""
+
+
 def identify(
-    pod: ManagedPod, sender: UserInfo, identity: Identity
+    pod: ManagedPod, sender: Sender, identity: Identity
 ) -> tuple[UserName, tuple[GroupName, ...]]:
     """Return the submitter of a pod, with all groups that count.
 
@@ -29,14 +42,14 @@ def identify(
     return UserName(sender.username), identity.groups_of(sender.username, sender.groups)
 
 
-def check_stamp(stamped: str | None, sender: UserInfo, *, path: str) -> None:
+def check_stamp(stamped: str | None, sender: Sender, *, path: str) -> None:
     """Raise RequestError if a sender that is not trusted names another user as submitter."""
     if stamped is not None and stamped != sender.username:
         message = f"names {quote(stamped)}, but the request comes from {quote(sender.username)}"
         raise RequestError.at(path, f"{message}; {_hint(sender)}")
 
 
-def _hint(sender: UserInfo) -> str:
+def _hint(sender: Sender) -> str:
     """Say what to do; only an admin can let a controller submit for other users."""
     if sender.username.startswith("system:serviceaccount:"):
         return "an admin can list it under trustedControllers of the Identity document"

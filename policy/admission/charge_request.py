@@ -4,10 +4,10 @@ from dataclasses import dataclass, replace
 from uuid import UUID
 
 from policy.policy import Policy
+from policy.quotas.charge import Charge
 from policy.quotas.limits import Limit, Measure, Scope
 from policy.quotas.quota_table import QuotaGroup
 from policy.submission import ClassName, GroupName, Submission, UserName
-from state.ledger.ledger import Charge
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

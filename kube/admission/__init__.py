@@ -1,0 +1,10 @@
+"""A new pod as a request to rules and quotas: its submitter, VC, gang, the group that pays. Pure.
+
+The one idea: a pod that the API server has reviewed and a pod that a user only asks about are read
+in the same way. Imported by `webhook` and `extender`.
+
+    pod_request  what a pod means for its gang: submitter, class, VC, the group that pays
+    submitter    which user submitted a pod, and which stamps are believed
+    pod_groups   the PodGroup of a pod: the size and class of its gang
+    possibility  what can never start: a warning, or a refusal by policy
+"""

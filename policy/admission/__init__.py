@@ -1,0 +1,12 @@
+"""What rules and quotas decide about one gang, by the usage that is given. Pure.
+
+The one idea: the webhook, which then charges the gang, and `/v1/simulate`, which has no effect,
+make the same decision with the same functions. They read usage and documents each for itself.
+
+Imported by `kube.admission`, `webhook` and `extender`.
+
+    charge_request  what one pod asks for on behalf of its gang, the charge for it, and its limits
+    gang_decision   the decision: applies the rules, or takes over that of an earlier member; words
+    growth          whether rules and quotas let a gang grow
+    preview         the decision without any effect, by usage that was read
+"""

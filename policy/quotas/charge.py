@@ -1,0 +1,120 @@
+"""A charge, the limits that apply to it, and those that it would exceed. Pure.
+
+A *charge* is one gang's claim to leaf cells: what the ledger stores, and what quotas are compared
+with. The ledger makes the comparison in the database, in one step with the charge; previews make it
+here, by usage that was read.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Final
+from uuid import UUID
+
+from policy.quotas.limits import Exceeded, Limit, Measure, Scope
+from policy.quotas.overflow import scopes_of
+from policy.quotas.usage import MICROS_PER_HOUR, ScopeUsage
+from policy.rules.decision import Range
+from policy.submission import ClassName, GangKey, GroupName, LeafType, UserName, VcName
+
+_UNLIMITED: Final = 2**63 - 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Charge:
+    """The claim of one gang. The names of user and group are not empty."""
+
+    decision: UUID
+    gang: GangKey
+    user: UserName
+    group: GroupName | None = None
+    vc: VcName
+    class_name: ClassName
+    is_high: bool
+    leaf_type: LeafType | None = None
+    leaf_count: int
+    places: int = field(default=0, compare=False)
+    """For a gang that may have more members than its minimum: how many members that do not exist
+    yet the charge covers. `join` takes one of them."""
+    gang_size: int | None = field(default=None, compare=False)
+    """The number of members that it was charged for, if known."""
+    leaf_count_each: int | None = field(default=None, compare=False)
+    """The leaf cells that each member was charged with, if members may differ."""
+    rises_to: ClassName | None = field(default=None, compare=False)
+    """The class that the quotas of its group keep from it. Such a charge is overflow: it uses up no
+    limit of the group. None within quota."""
+    raised_from: ClassName | None = field(default=None, compare=False)
+    """The class of its pods, if it was overflow and the leader has raised it since."""
+
+    @property
+    def covers_each_member(self) -> bool:
+        """Whether it has at least `leaf_count_each` for each of its `gang_size` members."""
+        if self.gang_size is None or self.leaf_count_each is None:
+            return False
+        return self.leaf_count >= self.gang_size * self.leaf_count_each
+
+    @property
+    def scopes(self) -> tuple[Scope, ...]:
+        """The scopes that it counts in."""
+        return scopes_of(self.user, self.group)
+
+
+def choose_applicable(charge: Charge, limits: Iterable[Limit]) -> list[Limit]:
+    """Return the limits that apply to a charge."""
+    scopes = charge.scopes
+    return [limit for limit in limits if limit.scope in scopes and _applies(limit, charge)]
+
+
+def _applies(limit: Limit, charge: Charge) -> bool:
+    if charge.rises_to is not None and limit.scope.group is not None:
+        return False  # it runs beyond the quotas of its group
+    match limit.measure:
+        case Measure.LEAF_CELLS_HIGH:
+            return charge.is_high
+        case Measure.LEAF_CELLS_OF_TYPE:
+            return limit.leaf_type is not None and limit.leaf_type == charge.leaf_type
+        case _:
+            return True
+
+
+def range_limits(charge: Charge, valid: Range) -> tuple[Limit, ...]:
+    """Turn the range in which a rule decision holds into limits on what its submitter then holds.
+
+    If usage has left the range since the decision, the charge is refused and the decision is made
+    again.
+    """
+    own, own_high = charge.leaf_count, charge.leaf_count * charge.is_high
+    ends = (
+        (Measure.LEAF_CELLS, valid.occupied, own),
+        (Measure.LEAF_CELLS_HIGH, valid.occupied_high, own_high),
+    )
+    return tuple(
+        Limit(scope=Scope(charge.user), measure=measure, most=beside + counted)
+        for measure, beside, counted in ends
+        if beside is not None
+    )
+
+
+def find_exceeded(
+    charge: Charge, limits: Iterable[Limit], usage: Callable[[Scope], ScopeUsage]
+) -> Iterator[Exceeded]:
+    """Yield the limits that a charge would exceed; `usage` is without the charge."""
+    for limit in choose_applicable(charge, limits):
+        used = usage(limit.scope).used(limit.measure, limit.leaf_type)
+        exceeded = build_exceeded(limit, charge=charge, used=used)
+        # How long a gang will run is unknown: it is refused once no hours are left.
+        most = to_units(limit)
+        if used >= most if limit.measure.is_hours else used + exceeded.asked > most:
+            yield exceeded
+
+
+def build_exceeded(limit: Limit, *, charge: Charge, used: int) -> Exceeded:
+    """Describe an exceeded limit, with hours in hours; `used` is without the charge."""
+    if limit.measure.is_hours:
+        return Exceeded(limit=limit, used=used / MICROS_PER_HOUR, asked=0)
+    asked = 1 if limit.measure is Measure.GANGS else charge.leaf_count
+    return Exceeded(limit=limit, used=used, asked=asked)
+
+
+def to_units(limit: Limit) -> int:
+    """Return the limit in the units of `ScopeUsage.used`."""
+    return round(min(limit.most * (MICROS_PER_HOUR if limit.measure.is_hours else 1), _UNLIMITED))
