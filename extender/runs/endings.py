@@ -63,7 +63,10 @@ def _disrupted(reason: str, message: str) -> HowEnded:
 
 
 def _preempted(why: str) -> HowEnded:
+    """Tell preemptions from other ends of whole gangs, by the sentence that was written."""
     found = _PREEMPTOR.search(why)
+    if found is None and "preempt" not in why:
+        return HowEnded(ending=Ending.EVICTED, why=why)
     return HowEnded(ending=Ending.PREEMPTED, why=why, preemptor=found[1] if found else None)
 
 
@@ -72,13 +75,12 @@ def _failure(life: PodLife) -> str:
     return ": ".join(parts)
 
 
-def is_preempted(pod: RunPod) -> bool:
-    """Whether a pod was ended, or is being ended, for another gang."""
-    life, how = pod.seen.life, how_pod_ended(pod)
-    if how is not None:
-        return how.ending is Ending.PREEMPTED
-    is_marked = life.disruption is not None and life.disruption.reason == _PREEMPTED
-    return pod.cause is not None or (is_marked and life.asked_to_end is not None)
+def is_taken_down(pod: RunPod) -> bool:
+    """Whether a pod was ended, or is being ended, together with all pods of its gang."""
+    life = pod.seen.life
+    is_told = life.asked_to_end is not None or pod.ended is not None
+    is_marked = life.disruption is not None and life.disruption.reason == _PREEMPTED and is_told
+    return (pod.cause is not None or is_marked) and not pod.finished_first
 
 
 def how_run_ended(run: Run) -> HowEnded | None:

@@ -110,7 +110,7 @@ class RunPod:
 class Run:
     """A run: pods of one gang whose lives overlap."""
 
-    id: str
+    name: str
     """The UID of its first pod."""
     gang: GangKey
     pods: dict[PodUid, RunPod] = field(default_factory=dict)
@@ -118,6 +118,10 @@ class Run:
     released: float | None = None
     preemptor: str | None = None
     """The gang for which the engine chose it as a victim."""
+    was_live: bool = False
+    """Whether a pod of it was seen that had not ended: otherwise it may be recorded already."""
+    is_told: bool = False
+    """Whether it was described since it began to be followed."""
 
     @property
     def has_ended(self) -> bool:

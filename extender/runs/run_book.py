@@ -13,9 +13,10 @@ overlaps with two runs shows that they are one.
 
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import replace
+from itertools import islice
 from typing import Final
 
-from extender.runs.endings import is_preempted
+from extender.runs.endings import is_taken_down
 from extender.runs.model import NEVER, Cause, Run, RunPod, SeenPod
 from policy.pod_life import PodLife
 from policy.submission import GangKey, PodUid
@@ -66,7 +67,7 @@ class RunBook:
         if run is None or run.gang != seen.gang:
             run = self._assign(pod)
         _learn_steps(run, seen, is_new=before is None, now=now)
-        self._touch(run, seen.uid, is_old=before is None and pod.finished is not None)
+        self._touch(run, seen.uid)
 
     def see_last(self, uid: PodUid, life: PodLife, *, now: float) -> None:
         """A pod is gone; `life` is what it said last."""
@@ -93,8 +94,9 @@ class RunBook:
     def note_cause(self, uid: PodUid, cause: Cause) -> None:
         """Cellgate ends a pod."""
         run = self._run_of.get(uid)
-        if run is not None and run.pods[uid].cause is None and run.pods[uid].ended is None:
-            run.pods[uid].cause = cause
+        pod = run.pods[uid] if run is not None else None
+        if run is not None and pod is not None and pod.cause is None and not pod.finished_first:
+            pod.cause = cause
             self._touch(run, uid)
 
     def note_victims(self, gangs: Iterable[GangKey], *, preemptor: str) -> None:
@@ -108,18 +110,19 @@ class RunBook:
 
     def take_changed(self, most: int) -> list[tuple[Run, list[PodUid]]]:
         """Return runs that changed since they were taken last, and which of their pods did."""
-        names = list(self._changed)[:most]
-        taken = (self._changed.pop(name) for name in names)
+        taken = [self._changed.pop(name) for name in list(islice(self._changed, most))]
+        for run, _ in taken:
+            run.is_told = True
         return [(run, list(pods)) for run, pods in taken]
 
     def mark(self, runs: Iterable[Run]) -> None:
         """Runs are to be taken again, whole."""
         for run in runs:
-            self._changed[run.id] = run, dict.fromkeys(run.pods)
+            self._changed[run.name] = run, dict.fromkeys(run.pods)
 
     def forget(self, run: Run) -> None:
         """An ended run is recorded."""
-        if self._ended.get(run.id) is run:
+        if self._ended.get(run.name) is run:
             self._drop(run)
 
     # -- runs
@@ -144,6 +147,7 @@ class RunBook:
         run.pods |= twin.pods
         run.admitted = _earlier(run.admitted, twin.admitted)
         run.released = _earlier(run.released, twin.released)
+        run.was_live = run.was_live or twin.was_live
         self._drop(twin)
         self._run_of |= dict.fromkeys(run.pods, run)
         self.mark([run])
@@ -155,26 +159,28 @@ class RunBook:
             self._drop(run)
             return
         del run.pods[uid]
-        self._changed.pop(run.id, None)
-        self._ended.pop(run.id, None)
-        run.id = str(next(iter(run.pods)))
+        self._changed.pop(run.name, None)
+        self._ended.pop(run.name, None)
+        run.name = str(next(iter(run.pods)))
         self.mark([run])
 
-    def _touch(self, run: Run, uid: PodUid, *, is_old: bool = False) -> None:
-        """A run changed; what was over when it was first seen may be recorded already."""
-        if not (is_old and run.has_ended):
-            self._changed.setdefault(run.id, (run, {}))[1][uid] = None
-        if not run.has_ended:
-            self._ended.pop(run.id, None)
+    def _touch(self, run: Run, uid: PodUid) -> None:
+        """A run changed; one that was over when it was first seen may be recorded already."""
+        has_ended = run.has_ended
+        run.was_live = run.was_live or not has_ended
+        if run.was_live:
+            self._changed.setdefault(run.name, (run, {}))[1][uid] = None
+        if not has_ended:
+            self._ended.pop(run.name, None)
             return
-        self._ended[run.id] = run
+        self._ended[run.name] = run
         if len(self._ended) > self._most_ended:
             self.dropped += 1
             self._drop(next(iter(self._ended.values())))
 
     def _drop(self, run: Run) -> None:
-        self._ended.pop(run.id, None)
-        self._changed.pop(run.id, None)
+        self._ended.pop(run.name, None)
+        self._changed.pop(run.name, None)
         for uid in run.pods:
             if self._run_of.get(uid) is run:
                 del self._run_of[uid]
@@ -211,8 +217,8 @@ def _overlaps(pod: RunPod, run: Run) -> bool:
 
 def _left(run: Run) -> float:
     """Return when a run ended for pods that are created later."""
-    preempted = [pod.left for pod in run.pods.values() if is_preempted(pod)]
-    return min(preempted) if preempted else max(pod.left for pod in run.pods.values())
+    taken_down = [pod.left for pod in run.pods.values() if is_taken_down(pod)]
+    return min(taken_down) if taken_down else max(pod.left for pod in run.pods.values())
 
 
 def _earlier(one: float | None, other: float | None) -> float | None:

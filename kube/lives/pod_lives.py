@@ -12,8 +12,6 @@ from kube.values.objects import items, mapping, marks_of
 from kube.values.texts import parse_time
 from policy.pod_life import Disruption, PodLife
 
-LIFE_CONDITIONS: Final = ("PodScheduled", "DisruptionTarget")
-"""The conditions that are read here."""
 _STATES: Final = ("state", "lastState")
 _TEXT_LENGTH: Final = 1024
 _DURATION: Final = re.compile(
@@ -41,7 +39,9 @@ def read_life(pod: Mapping[str, Any]) -> PodLife:
         disruption=_read_disruption(mapping(conditions.get("DisruptionTarget"))),
         restarts=sum(_count(one.get("restartCount")) for one in containers),
         image=_text(next((one.get("image") for one in items(spec.get("containers"))), "")),
-        estimate_seconds=parse_duration(marks_of(pod, "annotations").get(marks.RUN_TIME_ANNOTATION)),
+        estimate_seconds=parse_duration(
+            marks_of(pod, "annotations").get(marks.RUN_TIME_ANNOTATION)
+        ),
         limit_seconds=_count(spec.get("activeDeadlineSeconds")) or None,
     )
 

@@ -390,7 +390,7 @@ FUNCTION ledger_time(date,date,timestamp with time zone) RETURNS TABLE(day date,
 
 FUNCTION ledger_usage(holdings) RETURNS json; -- e4c36789c2d07fdab9ca9e8e9aa005e8
 
-FUNCTION merge_members(jsonb,jsonb) RETURNS jsonb; -- 672e6e8332d4f8a9823290032ccc49f3
+FUNCTION merge_members(jsonb,jsonb) RETURNS jsonb; -- 358f5c2d521c5ef8784486230b6a4091
 
 FUNCTION merge_runs(gang_history,gang_history) RETURNS gang_history; -- 372f4a5047ede3c884e364d8fef14843
 

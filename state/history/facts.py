@@ -7,7 +7,8 @@ they are merged by rules for which order and repetition do not matter:
 - Of two descriptions the one with the greater pair of `certainty` and `stamp` counts: a known end
   before a presumed end, that before none, and then the later observation.
 - The earliest of each time counts, except that of the end, which belongs to the description.
-- All nodes and all pods count; of two descriptions of a pod the greater pair counts, too.
+- All nodes and all pods count; of two descriptions of a pod the greater pair counts, too. Why
+  Cellgate ended a pod (`told`) is kept, whichever description says so.
 
 A description belongs to the run that has one of its pods, whatever that run is called: two leaders
 may call it differently if the second could not read what the first had recorded.
@@ -105,12 +106,15 @@ _OLD_NAMES: Final = _NAMES[: _NAMES.index("preempted_for") + 1]
 def merge(one: GangFacts, other: GangFacts) -> GangFacts:
     """Return the facts of two descriptions of one run, under the name of the first."""
     newer = max(one, other, key=lambda facts: (facts.certainty, facts.stamp))
+    earliest: dict[str, Any] = {
+        name: _earlier(getattr(one, name), getattr(other, name)) for name in _EARLIEST
+    }
     return replace(
         newer,
         run=one.run,
         nodes=tuple(sorted({*one.nodes, *other.nodes})),
         members=_merge_members(one.members, other.members),
-        **{name: _earlier(getattr(one, name), getattr(other, name)) for name in _EARLIEST},
+        **earliest,
     )
 
 
@@ -118,12 +122,13 @@ def _earlier(one: datetime | None, other: datetime | None) -> datetime | None:
     return min((time for time in (one, other) if time is not None), default=None)
 
 
-def _merge_members(
-    one: Mapping[str, Member], other: Mapping[str, Member]
-) -> dict[str, Member]:
+def _merge_members(one: Mapping[str, Member], other: Mapping[str, Member]) -> dict[str, Member]:
     merged = dict(one)
     for uid, member in other.items():
-        merged[uid] = max(merged.get(uid, member), member, key=_member_rank)
+        known = merged.get(uid, member)
+        told = max(known.get("told") or "", member.get("told") or "")
+        chosen: Member = max(known, member, key=_member_rank)
+        merged[uid] = {**chosen, **({"told": told} if told else {})}
     return merged
 
 

@@ -81,6 +81,8 @@ class RecordedPod:
     certainty: Certainty
     """How well its end is known."""
     has_run_ended: bool
+    told: str | None = None
+    """Why Cellgate ended it, if it did."""
 
 
 class RunHistory(Protocol):
@@ -144,7 +146,9 @@ class PostgresHistory:
             rows = await self._pool.fetch(sql("recorded_pods"), list(map(to_text, pod_uids)))
         return {
             row["pod_uid"]: RecordedPod(
-                certainty=Certainty(row["certainty"] or 0), has_run_ended=row["has_ended"]
+                certainty=Certainty(row["certainty"] or 0),
+                has_run_ended=row["has_ended"],
+                told=row["told"],
             )
             for row in rows
         }

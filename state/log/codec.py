@@ -69,4 +69,3 @@ def decode(payload: bytes) -> DecisionRecord:
         documents=tuple(LoggedDocument(kind=one, content=text) for one, text in documents),
         facts=None if facts is None else decode_facts(facts),
     )
-

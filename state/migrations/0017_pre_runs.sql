@@ -46,15 +46,21 @@ CREATE INDEX run_pods_run ON run_pods (run);
 
 
 -- Merge what is known of the pods of a run; of two descriptions of a pod the greater pair counts, as
--- for runs.
+-- for runs. Why Cellgate ended a pod is kept, whichever description says so.
 CREATE FUNCTION merge_members(one jsonb, other jsonb) RETURNS jsonb
 LANGUAGE sql IMMUTABLE AS $$
-    SELECT coalesce(jsonb_object_agg(uid, member), '{}')
+    SELECT coalesce(jsonb_object_agg(uid, member || told), '{}')
     FROM (
-        SELECT DISTINCT ON (uid) uid, member
+        SELECT
+            uid,
+            (array_agg(
+                member
+                ORDER BY (member->>'certainty')::integer DESC, member->>'stamp' COLLATE "C" DESC
+            ))[1] AS member,
+            jsonb_strip_nulls(jsonb_build_object('told', max(member->>'told' COLLATE "C"))) AS told
         FROM (SELECT * FROM jsonb_each(one) UNION ALL SELECT * FROM jsonb_each(other))
             AS parts (uid, member)
-        ORDER BY uid, (member->>'certainty')::integer DESC, member->>'stamp' COLLATE "C" DESC
+        GROUP BY uid
     ) AS chosen
 $$;
 

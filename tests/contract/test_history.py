@@ -125,6 +125,14 @@ async def test_recorded_pods_say_how_well_their_end_is_known(stores: Stores) -> 
     assert await stores.history.recorded(["p2"]) == {"p2": presumed}
 
 
+async def test_why_cellgate_ended_a_pod_is_kept(stores: Stores) -> None:
+    told = replace(_RUNS, members={"p2": _member("2", told="for lab/gpt")})
+    await stores.tell(told, _PRESUMED)
+    [run] = await stores.runs()
+    assert run.members["p2"] == {**_PRESUMED.members["p2"], "told": "for lab/gpt"}
+    assert (await stores.history.recorded(["p2"]))["p2"].told == "for lab/gpt"
+
+
 async def test_runs_that_have_not_ended_are_listed_page_by_page(stores: Stores) -> None:
     await stores.tell(*(_facts(f"r{number}") for number in range(5)), _facts("z", ended_at=_NOON))
     first = await stores.history.open_runs(3)
@@ -324,9 +332,7 @@ async def test_random_facts_mean_the_same_to_both(database: Database) -> None:
     ours, theirs = MemoryHistory(twin.history), PostgresHistory(database.pool)
     assert 3 < len(twin.history) < 40
     found = await theirs.find(RunFilter(), 100)
-    assert [one.facts for one in found] == [
-        one.facts for one in await ours.find(RunFilter(), 100)
-    ]
+    assert [one.facts for one in found] == [one.facts for one in await ours.find(RunFilter(), 100)]
     assert len({uid for run in twin.history.values() for uid in run.members}) == sum(
         len(run.members) for run in twin.history.values()
     )
@@ -361,7 +367,7 @@ def _random_facts(dice: Random, step: int, number: int) -> GangFacts:
             start + dice.randrange(1, 20) if ends else None,
             leafType=dice.choice(["A100", "V100"]),
             certainty=dice.choice([*Certainty]) if ends else Certainty.NO_END,
-        ) | {"stamp": stamp}
+        ) | {"stamp": stamp, **({"told": stamp} if dice.random() < 0.2 else {})}
     if dice.random() < 0.05:
         members |= {f"p{2 * ((run + 1) % 40)}": _member(stamp)}
     return _facts(

@@ -46,7 +46,8 @@ def test_order_and_repetition_do_not_matter(
 
 
 @given(
-    told=st.tuples(_facts("1", "ab"), _facts("2", "cd"), _facts("3", "bc")), order=st.permutations(range(3))
+    told=st.tuples(_facts("1", "ab"), _facts("2", "cd"), _facts("3", "bc")),
+    order=st.permutations(range(3)),
 )
 def test_a_pod_belongs_to_one_run_in_whatever_order_runs_are_told(
     told: tuple[GangFacts, ...], order: list[int]

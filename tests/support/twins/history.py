@@ -40,7 +40,9 @@ class MemoryHistory:
             if (one.gang, one.workload_uid) == same and _order(one) <= _order(facts)
         ]
         now = datetime.now(UTC)
-        hours = sum(_hours_of(hold, datetime.min.replace(tzinfo=UTC), now) for hold in _holds(facts))
+        hours = sum(
+            _hours_of(hold, datetime.min.replace(tzinfo=UTC), now) for hold in _holds(facts)
+        )
         return StoredRun(facts=facts, attempt=len(earlier), leaf_cell_hours=hours)
 
     async def open_runs(self, limit: int, *, after: str = "") -> list[GangFacts]:
@@ -56,9 +58,11 @@ class MemoryHistory:
         for uid in pod_uids:
             run = self.runs.get(self.runs.run_of.get(uid, ""))
             if run is not None:
-                certainty = Certainty(run.members[uid]["certainty"])
+                member = run.members[uid]
                 found[uid] = RecordedPod(
-                    certainty=certainty, has_run_ended=run.ended_at is not None
+                    certainty=Certainty(member["certainty"]),
+                    has_run_ended=run.ended_at is not None,
+                    told=member.get("told"),
                 )
         return found
 
