@@ -9,6 +9,5 @@ Imported by `extender.wiring` and `extender.app`.
     seen_pods     a managed pod, translated for `extender.runs`
     run_facts     a run, translated for the history
     run_recorder  follows pods, records runs, and repeats what is not recorded
-    run_routes    `/v1/runs` and `/v1/usage`
-    run_views     their JSON and CSV
+    run_metrics   counts of what is recorded
 """

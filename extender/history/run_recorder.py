@@ -18,12 +18,13 @@ import logging
 from collections.abc import Callable, Collection, Mapping
 from typing import Final, NoReturn
 
-from prometheus_client import CollectorRegistry, Counter, Gauge
+from prometheus_client import CollectorRegistry
 
 from extender.cells.model import Preempt
 from extender.cluster.cluster import Cluster
 from extender.feeds.pod_feed import PodSink
 from extender.history.run_facts import build_facts, close_lost_run, stamp_of
+from extender.history.run_metrics import RunMetrics
 from extender.history.seen_pods import ToSeen
 from extender.outcomes.outcomes import Outcomes
 from extender.runs.model import Cause, Run
@@ -73,42 +74,12 @@ class RunRecorder:
         self._clock = clock
         self._waits: dict[str, int] = {}
         """Runs that have ended and are not in the history, by the number of checks so far."""
-        self._add_metrics(registry)
+        self._metrics = RunMetrics(registry, self.book)
         pods.on_seen.append(self._see)
         pods.on_gone.append(self._lose)
         pods.on_listed.append(self._retain)
         outcomes.on_ended.append(self._note_cause)
         outcomes.on_victims.append(self._note_victims)
-
-    def _add_metrics(self, registry: CollectorRegistry) -> None:
-        self._recorded = Counter(
-            "cellgate_extender_runs_recorded",
-            "Ends of runs that were sent to the history, by how they ended.",
-            ["outcome"],
-            registry=registry,
-        )
-        self._repeated = Counter(
-            "cellgate_extender_runs_repeated",
-            "Runs that were described again, because the history did not have them.",
-            registry=registry,
-        )
-        self._presumed = Counter(
-            "cellgate_extender_runs_presumed",
-            "Runs whose pods were gone and whose end no leader saw.",
-            registry=registry,
-        )
-        waiting = Gauge(
-            "cellgate_extender_runs_unrecorded",
-            "Runs that have ended and are not known to be in the history.",
-            registry=registry,
-        )
-        waiting.set_function(lambda: len(self.book.ended))
-        dropped = Gauge(
-            "cellgate_extender_runs_dropped",
-            "Ended runs that were forgotten before they were known to be in the history.",
-            registry=registry,
-        )
-        dropped.set_function(lambda: self.book.dropped)
 
     # -- observations
 
@@ -151,7 +122,7 @@ class RunRecorder:
 
     def _write(self, facts: GangFacts) -> None:
         if facts.ended_at is not None:
-            self._recorded.labels(facts.outcome).inc()
+            self._metrics.recorded.labels(facts.outcome).inc()
         state = "running" if facts.started_at else "waiting"
         self._cluster.journal.note(
             RowKind.RUN, facts.gang, facts.outcome or state, facts.reason or "", facts=facts
@@ -173,7 +144,7 @@ class RunRecorder:
         now = self._clock.now()
         stamp = stamp_of(self._epoch(), now)
         logger.warning("run ended unseen", extra={"gang": facts.gang, "run": facts.run})
-        self._presumed.inc()
+        self._metrics.presumed.inc()
         self._write(close_lost_run(facts, now=now, stamp=stamp))
 
     # -- what every replica checks
@@ -211,7 +182,7 @@ class RunRecorder:
         checks = self._waits[run.name] = self._waits.get(run.name, 0) + 1
         if is_leading and (checks >= _PATIENCE_CHECKS or not run.is_told):
             self._waits[run.name] = 0
-            self._repeated.inc(run.is_told)
+            self._metrics.repeated.inc(run.is_told)
             self.book.mark([run])
 
     def _adopt(self, run: Run, found: Mapping[str, RecordedPod]) -> bool:
