@@ -4,7 +4,7 @@ Amounts are whole numbers: thousandths of a CPU, bytes of memory and storage, pi
 else. kube-scheduler counts in the same units.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -45,17 +45,21 @@ class LabelRule:
 
     def is_met_by(self, labels: Mapping[str, str]) -> bool:
         """Whether the labels meet it; a missing label meets NotIn, as in Kubernetes."""
-        found = labels.get(self.key)
-        match self.operator:
-            case "In":
-                return found in self.values
-            case "NotIn":
-                return found not in self.values
-            case "Exists":
-                return found is not None
-            case "DoesNotExist":
-                return found is None
-        return False  # an operator that no API server stores
+        return meets(labels.get(self.key), self.operator, self.values)
+
+
+def meets(found: str | None, operator: str, values: Collection[str]) -> bool:
+    """Whether the value of a label, None if it is missing, meets a condition of Kubernetes."""
+    match operator:
+        case "In":
+            return found in values
+        case "NotIn":
+            return found not in values
+        case "Exists":
+            return found is not None
+        case "DoesNotExist":
+            return found is None
+    return False  # an operator that no API server stores
 
 
 @dataclass(frozen=True, slots=True)

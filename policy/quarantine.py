@@ -12,6 +12,8 @@ A node that enough different workloads of enough different submitters blame with
 quarantined, but never more than a tenth of the nodes of a leaf type, and at least one. A submitter
 counts once, however many workloads fail, so that one user alone takes no node away. All service
 accounts of a namespace count as one: a user who may create one may create many.
+
+The retries of a workload avoid the nodes that this workload alone blames, if others suit.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -25,6 +27,10 @@ _SHARE: Final = 10
 """At most one in so many nodes of a leaf type is quarantined by this rule."""
 _SKEW_SECONDS: Final = 60.0
 """A kubelet's clock may be ahead by so much."""
+_AVOIDED_SECONDS: Final = 1800.0
+"""How long the retries of a workload avoid a node that it blames."""
+_AT_START_SECONDS: Final = 60.0
+"""How long a container has run at most that failed at start, for retries."""
 _ACCOUNT: Final = "system:serviceaccount:"
 
 
@@ -88,6 +94,21 @@ def find_bad_nodes(
             left[leaf_type] -= 1
             found.append(one)
     return found
+
+
+def find_avoided(failures: Iterable[StartFailure], *, now: float) -> list[NodeName]:
+    """Return the nodes that one workload blames by its own failures of the last half hour.
+
+    A workload that fails on one node after the other blames none: then its retries avoid none.
+    """
+    first, last = now - _AVOIDED_SECONDS, now + _SKEW_SECONDS
+    recent = [
+        one
+        for one in failures
+        if first <= one.at <= last and one.lasted_seconds <= _AT_START_SECONDS
+    ]
+    recent.sort(key=lambda one: (one.at, one.node))
+    return sorted(_blamed_by(recent, _AT_START_SECONDS))
 
 
 def _room(

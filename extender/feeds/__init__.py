@@ -14,6 +14,7 @@ sinks that both services use are in `kube.follow`.
     mixed_gangs        members without the mark of their workload beside members that have it
     invalid_pods       pods that are not valid, and the devices that they use
     workload_pods      pods by the workload that controls them, and since when that asks
+    own_failures       nodes on which members of a workload failed at start: retries avoid them
     effective_classes  the classes of gangs that were raised
     requests           a pod translated into a request to the engine
     charges            a pod translated into what the ledger charges its gang

@@ -24,10 +24,11 @@ from kube.follow.namespaces import NamespaceSink
 from kube.read.managed_pod import ManagedPod
 from kube.read.pods import has_finished, read_pod
 from kube.read.start_failures import read_start_failures
+from kube.read.workloads import WorkloadKey
 from policy.errors import RequestError
 from policy.placement import Placement
 from policy.quarantine import StartFailure
-from policy.submission import GangKey, PodUid
+from policy.submission import GangKey, PodUid, UserName
 from service.memory import BoundedMap
 
 logger = logging.getLogger(__name__)
@@ -120,16 +121,16 @@ class PodSink:
         """Whether a pod has ended: a late request about it must change nothing."""
         return uid in self._ended
 
-    def note_first_asked(self, workload_uid: str, asked: float) -> None:
+    def note_first_asked(self, workload: WorkloadKey, asked: float, *, submitter: UserName) -> None:
         """A workload has asked for its cells since then: its pods may be ranked again."""
-        self.workloads.note_first_asked(workload_uid, asked)
-        for pod in self.workloads.of(workload_uid):
+        self.workloads.note_first_asked(workload, asked, submitter=submitter)
+        for pod in self.workloads.of(workload):
             for tell in self.on_change:
                 tell(pod)
 
-    def note_gang_asked(self, gang: GangKey, asked: float) -> None:
+    def note_gang_asked(self, gang: GangKey, asked: float, *, submitter: UserName) -> None:
         """A gang has asked for its cells since then: its pods may be ranked again."""
-        self.workloads.note_gang_asked(gang, asked)
+        self.workloads.note_gang_asked(gang, asked, submitter=submitter)
         for pod in self.of_gang(gang):
             for tell in self.on_change:
                 tell(pod)

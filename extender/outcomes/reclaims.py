@@ -23,7 +23,7 @@ from kube.api.client import KubeError
 from kube.api.suspender import CannotSuspendError, EndsWith, MarkedWorkload, Resumption
 from kube.read.managed_pod import ManagedPod
 from kube.read.suspension import SUSPENDABLE, ReclaimMark
-from kube.read.workloads import Workload
+from kube.read.workloads import Workload, WorkloadKey
 from policy.errors import BackendError
 from policy.submission import PodUid
 from service.clock import Clock
@@ -81,6 +81,11 @@ class _Open:
     next_try: float = 0.0
     pause: float = _LOOK_SECONDS
 
+    @property
+    def key(self) -> WorkloadKey:
+        """What tells it apart."""
+        return WorkloadKey(self.namespace, self.workload.mark)
+
 
 class Reclaims:
     """Suspends the workloads of victims, and resumes them."""
@@ -102,13 +107,13 @@ class Reclaims:
         self._outcomes = outcomes
         self._metrics = metrics
         self._clock = clock
-        self._under_way: dict[str, asyncio.Future[bool | None]] = {}
+        self._under_way: dict[WorkloadKey, asyncio.Future[bool | None]] = {}
         """Attempts by workload; the result is None if the attempt failed."""
-        self._open: dict[str, _Open] = {}
-        self._refused: ExpiringMap[str, None] = ExpiringMap(
+        self._open: dict[WorkloadKey, _Open] = {}
+        self._refused: ExpiringMap[WorkloadKey, None] = ExpiringMap(
             _REMEMBERED, seconds=_REFUSED_SECONDS, monotonic=clock.monotonic
         )
-        self._failed: ExpiringMap[str, None] = ExpiringMap(
+        self._failed: ExpiringMap[WorkloadKey, None] = ExpiringMap(
             _REMEMBERED, seconds=_REFUSED_SECONDS, monotonic=clock.monotonic
         )
         """Workloads for which one attempt failed: after the next one, their pods are evicted."""
@@ -125,15 +130,11 @@ class Reclaims:
 
     def may_suspend(self, pod: ManagedPod) -> bool:
         """Whether the workload of a pod has a kind that Cellgate may suspend, as far as known."""
-        workload = pod.workload
-        if self._suspender is None or workload is None:
+        workload, key = pod.workload, pod.workload_key
+        if self._suspender is None or workload is None or key is None or key in self._refused:
             return False
         kind = workload.group, workload.kind
-        return (
-            kind in SUSPENDABLE
-            and kind not in self._forbidden
-            and (workload.uid not in self._refused)
-        )
+        return kind in SUSPENDABLE and kind not in self._forbidden
 
     async def end(
         self, pod: ManagedPod, *, why: str, victims: Container[PodUid], is_wanted: IsWanted
@@ -142,35 +143,36 @@ class Reclaims:
 
         BackendError if the API server failed and another attempt may succeed.
         """
-        workload = pod.workload
-        if workload is None or not self.may_suspend(pod) or self._ends_already(pod):
+        key = pod.workload_key
+        if key is None or not self.may_suspend(pod) or self._ends_already(pod):
             return False
-        under_way = self._under_way.get(workload.uid)
+        under_way = self._under_way.get(key)
         if under_way is not None:
             is_suspended = await under_way
             if is_suspended is None:
                 raise BackendError("the attempt for another pod of the workload failed")
-        elif self._are_all(workload, victims):
-            ends = self._ends_with(workload, victims)
+        elif self._are_all(key, victims):
+            ends = self._ends_with(key, victims)
             is_suspended = await self._suspend_once(pod, why=why, ends=ends, is_wanted=is_wanted)
         else:
-            is_suspended = workload.uid in self._open
+            is_suspended = key in self._open
         return is_suspended and await self._is_ending(pod)
 
     async def _suspend_once(
         self, pod: ManagedPod, *, why: str, ends: EndsWith, is_wanted: IsWanted
     ) -> bool:
         """Suspend a pod's workload; its other pods that are to end wait for the result."""
-        workload = pod.workload
+        workload, key = pod.workload, pod.workload_key
         assert workload is not None, "may_suspend was asked"
-        done = self._under_way[workload.uid] = asyncio.get_running_loop().create_future()
+        assert key is not None, "it has a workload"
+        done = self._under_way[key] = asyncio.get_running_loop().create_future()
         is_suspended: bool | None = None
         try:
             is_suspended = await self._suspend(
                 pod, workload, why=why, ends=ends, is_wanted=is_wanted
             )
         finally:
-            del self._under_way[workload.uid]
+            del self._under_way[key]
             done.set_result(is_suspended)
         return is_suspended
 
@@ -178,20 +180,20 @@ class Reclaims:
         """Whether a pod ends, and not because Cellgate suspended its workload."""
         now = self._pods.get(pod.uid)
         ends = now is None or now.is_deleting
-        return ends and pod.workload is not None and pod.workload.uid not in self._open
+        return ends and pod.workload_key not in self._open
 
-    def _are_all(self, workload: Workload, victims: Container[PodUid]) -> bool:
+    def _are_all(self, workload: WorkloadKey, victims: Container[PodUid]) -> bool:
         """Whether every pod of a workload that has a place is a victim, or ends already."""
         return all(
             pod.uid in victims
             or pod.is_deleting
             or (pod.node is None and not self._has_place(pod.uid))
-            for pod in self._pods.workloads.of(workload.uid)
+            for pod in self._pods.workloads.of(workload)
         )
 
-    def _ends_with(self, workload: Workload, victims: Container[PodUid]) -> EndsWith:
+    def _ends_with(self, workload: WorkloadKey, victims: Container[PodUid]) -> EndsWith:
         """Return which pods may end with a workload; `_are_all` judges those with leaf cells."""
-        own = self._pods.workloads.of(workload.uid)
+        own = self._pods.workloads.of(workload)
 
         def includes(uid: PodUid, is_decided: bool) -> bool:
             pod = self._pods.get(uid)
@@ -213,13 +215,14 @@ class Reclaims:
         is_wanted: IsWanted,
     ) -> bool:
         assert self._suspender is not None, "may_suspend was asked"
-        workloads = self._pods.workloads
+        workloads, key = self._pods.workloads, WorkloadKey(pod.namespace, workload.mark)
+        own = [one for one in workloads.of(key) if one.charged_user == pod.charged_user]
         mark = ReclaimMark(
             why=why,
             gang=str(pod.gang.key),
             decision=str(new_key()),
             at=self._clock.now().timestamp(),
-            first_asked=min(map(workloads.first_asked, [pod, *workloads.of(workload.uid)])),
+            first_asked=min(map(workloads.first_asked, [pod, *own])),
         )
         try:
             written = await self._suspender.suspend(
@@ -227,12 +230,13 @@ class Reclaims:
             )
         except CannotSuspendError as exc:
             if is_wanted():
-                self._refuse(workload, "refused", str(exc))
+                self._refuse(key, "refused", str(exc))
             return False
         except KubeError as exc:
             self._note_failure(workload, pod.namespace, exc)
             return False
-        self._pods.note_first_asked(workload.uid, written.first_asked)
+        asked = written.first_asked
+        self._pods.note_first_asked(key, asked, submitter=pod.charged_user)
         self._watch(workload, pod.namespace)
         self._metrics.suspensions.labels("suspended").inc()
         self._outcomes.ends.suspended(pod, workload, mark=written)
@@ -240,19 +244,20 @@ class Reclaims:
 
     def _note_failure(self, workload: Workload, namespace: str, error: KubeError) -> None:
         """The API server refused or failed: raise what may pass, unless it happens again."""
+        key = WorkloadKey(namespace, workload.mark)
         if not error.status:
             self._watch(workload, namespace)  # it may be suspended all the same
         if error.status == _FORBIDDEN:
             self._forbidden[workload.group, workload.kind] = None
-            self._refuse(workload, "forbidden", str(error))
-        elif 0 < error.status < _SERVER_ERROR or workload.uid in self._failed:
-            self._refuse(workload, "failed", str(error))
+            self._refuse(key, "forbidden", str(error))
+        elif 0 < error.status < _SERVER_ERROR or key in self._failed:
+            self._refuse(key, "failed", str(error))
         else:
-            self._failed[workload.uid] = None
+            self._failed[key] = None
             raise error
 
-    def _refuse(self, workload: Workload, outcome: str, why: str) -> None:
-        self._refused[workload.uid] = None
+    def _refuse(self, workload: WorkloadKey, outcome: str, why: str) -> None:
+        self._refused[workload] = None
         self._metrics.suspensions.labels(outcome).inc()
         logger.info("workload not suspended", extra={"workload": workload.mark, "why": why})
 
@@ -279,7 +284,8 @@ class Reclaims:
 
     def _watch(self, workload: Workload, namespace: str) -> None:
         until = self._clock.monotonic() + _GONE_SECONDS
-        self._open[workload.uid] = _Open(workload, namespace, until)
+        one = _Open(workload, namespace, until)
+        self._open[one.key] = one
         self._news.set()
 
     async def run(self) -> NoReturn:
@@ -296,7 +302,7 @@ class Reclaims:
 
     def _is_due(self, one: _Open) -> bool:
         now = self._clock.monotonic()
-        is_gone = not self._pods.workloads.of(one.workload.uid)
+        is_gone = not self._pods.workloads.of(one.key)
         return now >= one.next_try and (is_gone or now >= one.until)
 
     async def _resume(self, one: _Open) -> None:
@@ -312,8 +318,8 @@ class Reclaims:
             one.next_try = self._clock.monotonic() + one.pause
             one.pause = min(2 * one.pause, _LONGEST_PAUSE_SECONDS)
             return
-        if self._open.get(one.workload.uid) is one:
-            del self._open[one.workload.uid]
+        if self._open.get(one.key) is one:
+            del self._open[one.key]
         if done is Resumption.DONE:
             self._metrics.suspensions.labels("resumed").inc()
             self._outcomes.ends.resumed(one.workload, namespace=one.namespace)
@@ -341,7 +347,8 @@ class Reclaims:
         for one in marked:
             # A mark cannot make a workload older than the object is.
             asked = max(one.mark.first_asked, one.created)
-            self._pods.note_first_asked(one.workload.uid, asked)
-            if one.is_suspended and one.workload.uid not in self._open:
+            key = WorkloadKey(one.namespace, one.workload.mark)
+            self._pods.note_first_asked(key, asked, submitter=one.submitter)
+            if one.is_suspended and key not in self._open:
                 self._watch(one.workload, one.namespace)
         return True

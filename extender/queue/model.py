@@ -103,6 +103,8 @@ class QueuedPod:
     """The leaf cells of each member that is created only after others are Ready."""
     alone: MemberRequest | None = None
     """The request of the pod alone, where a gang may have more members than it needs."""
+    avoids: tuple[NodeName, ...] = ()
+    """Nodes on which members of its workload failed at start: used only if no others suit."""
     first_asked: float | None = None
     """When its workload first asked, if an earlier pod of it ended for another gang."""
 

@@ -6,6 +6,8 @@ could end, and the engine may name victims there: they free CPU and memory, too.
 plan is checked: all members that are to be on one node must have room there together, next to the
 pods that stay. A node that fails is left out, and the engine plans again, a few times at most.
 
+Nodes on which members of the same workload failed at start are tried last.
+
 If a gang waits only because of the room beside leaf cells, the decision says what nodes lack.
 """
 
@@ -62,6 +64,8 @@ class RoomSearch:
         self._needs: tuple[Hashable, ...] = () if is_free else gang.node_wishes()
         closed = nodes.closed_to([pod.uid for pod in members])
         self._closed = {**gang.refused_nodes, **dict.fromkeys(closed)}
+        avoided = () if is_free else (node for pod in members for node in pod.avoids)
+        self._avoided = [node for node in dict.fromkeys(avoided) if node not in self._closed]
 
     def choose(self, request: MemberRequest) -> Choice:
         """Decide about a member and, if its gang has no place yet, about all of them."""
@@ -69,6 +73,10 @@ class RoomSearch:
             reserved = self._search(request, self._nodes.freeable)
             if not isinstance(reserved.decision, Wait):
                 return reserved
+        if self._avoided:
+            elsewhere = self._search(request, self._nodes.fitting, without=self._avoided)
+            if isinstance(elsewhere.decision, Place):
+                return elsewhere
         found = self._search(request, self._nodes.fitting)
         if isinstance(found.decision, Place | Reject):
             return found
@@ -95,6 +103,8 @@ class RoomSearch:
         self,
         request: MemberRequest,
         offer: Callable[..., Collection[NodeName]],
+        *,
+        without: Collection[NodeName] = (),
     ) -> Choice:
         """Plan on the nodes of an offer, with no more members on a node than have room there.
 
@@ -102,14 +112,14 @@ class RoomSearch:
         Once the nodes that were left out can take all members, the engine plans on these alone,
         with a limit for each of them.
         """
-        without, limits = dict(self._closed), dict[NodeName, int]()
+        closed, limits = {**self._closed, **dict.fromkeys(without, 0.0)}, dict[NodeName, int]()
         for _ in range(_TRIES):
-            candidates = offer(self._needs, without={**without, **dict.fromkeys(limits)})
+            candidates = offer(self._needs, without={**closed, **dict.fromkeys(limits)})
             decision = self._plan(request, candidates)
             crowded = self._crowded(decision)
             if not crowded and not (limits and isinstance(decision, Wait)):
                 return Choice(decision=decision, candidates=candidates)
-            without.update({node: 0.0 for node, count in crowded.items() if not count})
+            closed.update({node: 0.0 for node, count in crowded.items() if not count})
             limits |= {node: count for node, count in crowded.items() if count}
             is_last = not crowded
             if is_last or sum(limits.values()) >= len(self._members):

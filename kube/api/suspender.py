@@ -17,7 +17,7 @@ from kube.read import suspension
 from kube.read.suspension import SUSPENDABLE, ReclaimMark, SuspendableKind
 from kube.read.workloads import Workload, controller_of
 from kube.values.objects import items, mapping, marks_of
-from policy.submission import PodUid
+from policy.submission import PodUid, UserName
 from service.memory import ExpiringMap
 
 _TRIES: Final = 3
@@ -25,6 +25,16 @@ _DISCOVERY_SECONDS: Final = 300.0
 _KINDS: Final = 64
 _PAGE: Final = "500"
 _JOB: Final = ("batch", "Job")
+_JOB_SET: Final = ("jobset.x-k8s.io", "JobSet")
+_CHILDREN: Final = {
+    _JOB_SET: (_JOB,),
+    ("kubeflow.org", "MPIJob"): (_JOB,),
+    ("ray.io", "RayJob"): (_JOB,),
+    ("trainer.kubeflow.org", "TrainJob"): (_JOB_SET, _JOB),
+}
+"""The kinds of objects, the topmost first, by which a kind controls pods; others have them itself.
+
+The RayCluster of a RayJob has a pod with devices, or no reason to end."""
 _LIVE: Final = "status.phase!=Succeeded,status.phase!=Failed"
 
 
@@ -61,6 +71,8 @@ class MarkedWorkload:
     mark: ReclaimMark
     is_suspended: bool
     """Whether it is still to be resumed."""
+    submitter: UserName
+    """The submitter of its pods; empty if it does not tell."""
 
 
 class WorkloadSuspender:
@@ -124,7 +136,7 @@ class WorkloadSuspender:
             query["labelSelector"] = f"{JOB_UID_LABEL}={workload.uid}"
         path = f"/api/v1/namespaces/{namespace}/pods"
         found = await self._client.request("GET", path, query=query, accept=METADATA_LIST)
-        controllers = {workload.uid, *ends.controllers}
+        controllers = await self._controllers(workload, namespace, ends)
         for pod in items(found.get("items")):
             link, metadata = controller_of(pod), mapping(pod.get("metadata"))
             is_own = link is not None and link.workload.uid in controllers
@@ -133,6 +145,28 @@ class WorkloadSuspender:
             uid = PodUid(str(metadata.get("uid")))
             if is_own and not is_ending and not ends.includes(uid, is_decided):
                 raise CannotSuspendError(f"its pod {metadata.get('name')} need not end")
+
+    async def _controllers(
+        self, workload: Workload, namespace: str, ends: EndsWith
+    ) -> Collection[str]:
+        """Return the UIDs of a workload and of all objects by which it controls pods.
+
+        A child may have no pod that Cellgate follows, such as the Job of a driver without devices.
+        """
+        found = {workload.uid, *ends.controllers}
+        for child in _CHILDREN.get((workload.group, workload.kind), ()):
+            try:
+                prefix, resource = await self._discover(SUSPENDABLE[child])
+            except CannotSuspendError:
+                continue  # the cluster has no such kind
+            path = f"{prefix}/namespaces/{namespace}/{resource}"
+            query = {"resourceVersion": "0"}  # from the API server's cache
+            listed = await self._client.request("GET", path, query=query, accept=METADATA_LIST)
+            for obj in items(listed.get("items")):
+                link = controller_of(obj)
+                if link is not None and link.workload.uid in found:
+                    found.add(str(mapping(obj.get("metadata")).get("uid")))
+        return found
 
     async def resume(self, workload: Workload, *, namespace: str) -> Resumption:
         """Resume a workload that carries the mark, once its controller has suspended it."""
@@ -145,8 +179,8 @@ class WorkloadSuspender:
         if suspension.state_of(obj) != suspension.SUSPENDED:
             return Resumption.LEFT
         has_ended = suspension.has_ended(obj) or obj["metadata"].get("deletionTimestamp")
-        is_ours = suspension.is_suspended(obj, kind) and suspension.obstacle(obj, kind) is None
-        if is_ours and not has_ended:
+        is_ours = suspension.is_suspended(obj, kind) and suspension.is_ours(obj, kind)
+        if is_ours and not has_ended and suspension.obstacle(obj, kind) is None:
             if not suspension.has_suspended(obj):
                 return Resumption.NOT_YET
             is_done = await self._write(path, obj, kind=kind, mark=None, is_suspended=False)
@@ -280,4 +314,5 @@ def _read(obj: Mapping[str, Any], kind: SuspendableKind) -> MarkedWorkload | Non
         created=datetime.fromisoformat(metadata["creationTimestamp"]).timestamp(),
         mark=mark,
         is_suspended=suspension.state_of(obj) == suspension.SUSPENDED,
+        submitter=suspension.submitter_of(obj),
     )

@@ -6,6 +6,10 @@ each of their runs is a workload of its own. A link that does not exist, or that
 read, ends the chain: the last one that is known counts. It is not asked for again for some seconds,
 so that the pods of one controller, which are created together, get the same answer. A link that the
 API server does not give in time is an error: another answer later would divide a gang.
+
+The author of a pod can name any object as its controller. So what is known of an object is known of
+its kind, name and UID in one namespace: a reference from another namespace, or with another kind or
+name, finds nothing.
 """
 
 import asyncio
@@ -14,7 +18,13 @@ from typing import Any, Final
 
 from kube.api.client import JSON, METADATA_ONLY, KubeClient, KubeError
 from kube.read.late_members import LateMembers, find_late, may_be_late
-from kube.read.workloads import OwnerLink, Workload, controller_of, read_created
+from kube.read.workloads import (
+    OwnerLink,
+    Workload,
+    WorkloadKey,
+    controller_of,
+    read_created,
+)
 from kube.values.objects import mapping
 from service.memory import BoundedMap, ExpiringMap
 
@@ -31,12 +41,12 @@ class OwnerChains:
 
     def __init__(self, client: KubeClient, *, monotonic: Callable[[], float]) -> None:
         self._client = client
-        self._above: BoundedMap[str, OwnerLink | None] = BoundedMap(_KEPT)
-        """By UID: the controller of an object, None if it has none."""
-        self._late: BoundedMap[str, tuple[LateMembers, ...]] = BoundedMap(_KEPT)
-        self._created: BoundedMap[str, float] = BoundedMap(_KEPT)
-        self._reading: dict[str, asyncio.Task[None]] = {}
-        self._unread: ExpiringMap[str, None] = ExpiringMap(
+        self._above: BoundedMap[WorkloadKey, OwnerLink | None] = BoundedMap(_KEPT)
+        """The controller of an object, None if it has none."""
+        self._late: BoundedMap[WorkloadKey, tuple[LateMembers, ...]] = BoundedMap(_KEPT)
+        self._created: BoundedMap[WorkloadKey, float] = BoundedMap(_KEPT)
+        self._reading: dict[WorkloadKey, asyncio.Task[None]] = {}
+        self._unread: ExpiringMap[WorkloadKey, None] = ExpiringMap(
             _KEPT, seconds=_UNREAD_SECONDS, monotonic=monotonic
         )
 
@@ -53,35 +63,36 @@ class OwnerChains:
             link = await self._controller_of(link, namespace)
         return found
 
-    def known(self, obj: Mapping[str, Any]) -> Workload | None:
+    def known(self, obj: Mapping[str, Any], *, namespace: str) -> Workload | None:
         """Return the topmost controller that is known without a request, as far as it is known."""
         link, found = controller_of(obj), None
         for _ in range(_MOST_LINKS):
             if link is None or link.workload.is_schedule:
                 break
-            found, link = link.workload, self._above.get(link.workload.uid)
+            found = link.workload
+            link = self._above.get(WorkloadKey(namespace, found.mark))
         return found
 
-    def late(self, workload: Workload) -> tuple[LateMembers, ...]:
+    def late(self, workload: WorkloadKey) -> tuple[LateMembers, ...]:
         """Return the members that a resolved workload creates only after others are Ready."""
-        return self._late.get(workload.uid, ())
+        return self._late.get(workload, ())
 
-    def created(self, workload: Workload) -> float:
+    def created(self, workload: WorkloadKey) -> float:
         """Return when a resolved workload was created, in seconds since 1970; 0 if unknown."""
-        return self._created.get(workload.uid, 0.0)
+        return self._created.get(workload, 0.0)
 
     async def _controller_of(self, link: OwnerLink, namespace: str) -> OwnerLink | None:
-        uid = link.workload.uid
-        if uid not in self._above and uid not in self._unread:
-            if uid not in self._reading:
-                task = self._reading[uid] = asyncio.create_task(self._read(link, namespace))
+        key = WorkloadKey(namespace, link.workload.mark)
+        if key not in self._above and key not in self._unread:
+            if key not in self._reading:
+                task = self._reading[key] = asyncio.create_task(self._read(link, namespace))
                 task.add_done_callback(note_error)
             # Shielded: all pods of a controller share the request, also one that comes in too late.
-            await asyncio.shield(self._reading[uid])
-        return self._above.get(uid)
+            await asyncio.shield(self._reading[key])
+        return self._above.get(key)
 
     async def _read(self, link: OwnerLink, namespace: str) -> None:
-        uid = link.workload.uid
+        key = WorkloadKey(namespace, link.workload.mark)
         try:
             accept = JSON if may_be_late(link.workload) else METADATA_ONLY
             obj = await self._client.request("GET", link.path(namespace), accept=accept)
@@ -90,14 +101,14 @@ class OwnerChains:
                 raise
             obj = {}
         finally:
-            del self._reading[uid]
-        if mapping(obj.get("metadata")).get("uid") == uid:
-            self._above[uid] = controller_of(obj)
-            self._created[uid] = read_created(obj)
+            del self._reading[key]
+        if mapping(obj.get("metadata")).get("uid") == link.workload.uid:
+            self._above[key] = controller_of(obj)
+            self._created[key] = read_created(obj)
             if late := find_late(obj):
-                self._late[uid] = late
+                self._late[key] = late
         else:
-            self._unread[uid] = None
+            self._unread[key] = None
 
 
 def note_error(task: asyncio.Task[None]) -> None:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from kube.values.objects import items, mapping
+from policy.pod_resources import meets
 from policy.submission import NodeName
 
 POD_FIELDS: Final = ("nodeSelector", "affinity", "tolerations", "volumes")
@@ -32,18 +33,8 @@ class NodeRequirement:
     def is_met_by(self, node: "NodeTraits") -> bool:
         """Whether a node meets it; a missing label meets NotIn, as in Kubernetes."""
         found = node.name if self.is_field else node.labels.get(self.key)
-        match self.operator:
-            case "In":
-                return found in self.values
-            case "NotIn":
-                return found not in self.values
-            case "Exists":
-                return found is not None
-            case "DoesNotExist":
-                return found is None
-            case "Gt" | "Lt":
-                return self._compare(found)
-        return False
+        is_number = self.operator in ("Gt", "Lt")
+        return self._compare(found) if is_number else meets(found, self.operator, self.values)
 
     def _compare(self, found: str | None) -> bool:
         if not self.values or not _is_number(found) or not _is_number(self.values[0]):

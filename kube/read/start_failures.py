@@ -33,12 +33,17 @@ def ended_containers(status: object) -> list[dict[str, Any]]:
     return found
 
 
+def failing_workload(pod: ManagedPod) -> str:
+    """Return what a failure of a pod is counted for: its workload, or else its gang."""
+    return f"{pod.namespace}/{pod.workload.mark}" if pod.workload else str(pod.gang.key)
+
+
 def read_start_failures(pod: ManagedPod, obj: Mapping[str, Any]) -> Iterator[StartFailure]:
     """Yield the failures that a pod on a node reports, however long its containers ran."""
     if pod.node is None or pod.is_deleting:
         return
     status = mapping(obj.get("status"))
-    workload = f"{pod.namespace}/{pod.workload.mark}" if pod.workload else str(pod.gang.key)
+    workload = failing_workload(pod)
     if pod.is_finished and status.get("reason") in _REFUSED:
         at = _seconds(status.get("startTime")) or pod.created
         yield StartFailure(

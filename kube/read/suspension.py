@@ -14,8 +14,9 @@ from uuid import UUID
 
 import orjson
 
-from kube.marks import KUEUE_QUEUE_LABEL, RECLAIMED_MARK
+from kube.marks import KUEUE_QUEUE_LABEL, RECLAIMED_MARK, SUBMITTER_ANNOTATION
 from kube.values.objects import items, mapping, marks_of
+from policy.submission import UserName
 
 FIELD_MANAGER: Final = "cellgate-reclaim"
 """Under this name, and no other, Cellgate writes `suspend`."""
@@ -168,6 +169,34 @@ def obstacle(obj: Mapping[str, Any], kind: SuspendableKind) -> str | None:
         return f"its controller suspends it only with {kind.needs}: true"
     claimant = next(_claimants(obj, kind), None)
     return None if claimant is None else f"{claimant} sets its suspend field"
+
+
+def is_ours(obj: Mapping[str, Any], kind: SuspendableKind) -> bool:
+    """Whether Cellgate wrote the `suspend` field last, as far as the object tells.
+
+    A program that changes the field takes it over, also if it then writes the same value again.
+    """
+    entries = items(mapping(obj.get("metadata")).get("managedFields"))
+    return not entries or any(
+        entry.get("manager") == FIELD_MANAGER and _owns(entry, kind) for entry in entries
+    )
+
+
+def submitter_of(obj: Mapping[str, Any]) -> UserName:
+    """Return the submitter that is stamped on the pod templates of a workload; empty if none is.
+
+    Templates lie at different places in different kinds, so all of the spec is searched.
+    """
+    found, left = dict[str, None](), [obj.get("spec")]
+    while left:
+        value = left.pop()
+        if isinstance(value, Mapping):
+            stamp = marks_of(value, "annotations").get(SUBMITTER_ANNOTATION)
+            found |= {stamp: None} if isinstance(stamp, str) else {}
+            left += value.values()
+        elif isinstance(value, list):
+            left += value
+    return UserName(next(iter(found))) if len(found) == 1 else UserName("")
 
 
 def _claimants(obj: Mapping[str, Any], kind: SuspendableKind) -> Iterator[str]:

@@ -7,7 +7,7 @@ mark is `<group>/<Kind>/<name>/<uid>`, for example `batch/Job/train/6f0c…`.
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Final, Self
+from typing import Any, Final, NamedTuple, Self
 
 from kube.values.objects import items, mapping
 from kube.values.texts import parse_time
@@ -58,6 +58,13 @@ class Workload:
         """Whether an API server could have stored it; a user can write any ownerReference."""
         checks = ((_GROUP, self.group), (_KIND, self.kind), (_NAME, self.name), (_UID, self.uid))
         return all(pattern.fullmatch(text) for pattern, text in checks)
+
+
+class WorkloadKey(NamedTuple):
+    """A workload in its namespace: two objects with the same key are the same object."""
+
+    namespace: str
+    mark: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

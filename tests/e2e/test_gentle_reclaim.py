@@ -11,11 +11,8 @@ import pytest
 import pytest_asyncio
 
 from tests.controlplane.api import ApiError, JsonObject
-from tests.controlplane.binaries import Binaries
-from tests.controlplane.cluster import ControlPlane, ControlPlaneOptions
-from tests.controlplane.nodes import NodeShape
+from tests.controlplane.cluster import ControlPlane
 from tests.controlplane.waiting import poll_until
-from tests.e2e.control_planes import run_control_plane
 from tests.support.installed.gangs import (
     a_gang_pod,
     create,
@@ -37,12 +34,9 @@ NODES = 2
 MARK = "cellgate.io/reclaimed"
 
 
-@pytest_asyncio.fixture(scope="module", loop_scope="session")
-async def plane(request: pytest.FixtureRequest, binaries: Binaries) -> AsyncIterator[ControlPlane]:
-    """A control plane with nodes of eight leaf cells."""
-    async with run_control_plane(request, binaries, ControlPlaneOptions()) as plane:
-        await plane.add_nodes(NODES, NodeShape(gpus=8))
-        yield plane
+@pytest.fixture(scope="module")
+def node_count() -> int:
+    return NODES
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="session")

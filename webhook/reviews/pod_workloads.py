@@ -13,7 +13,7 @@ from kube import marks
 from kube.api.client import METADATA_LIST, KubeClient, KubeError
 from kube.follow.owners import OwnerChains, note_error
 from kube.read.late_members import format_late, late_of
-from kube.read.workloads import Workload, controller_of
+from kube.read.workloads import Workload, WorkloadKey, controller_of
 from kube.values.objects import items, mapping, marks_of
 from policy.errors import ConflictError
 from service.clock import Clock
@@ -61,7 +61,8 @@ class PodWorkloads:
             if key not in (marks.WORKLOAD_ANNOTATION, marks.GANG_BY_ANNOTATION)
         }
         own = {marks.WORKLOAD_ANNOTATION: workload.mark} if workload else {}
-        late = late_of(self._owners.late(workload), marks_of(obj, "labels")) if workload else ()
+        known = self._owners.late(WorkloadKey(namespace, workload.mark)) if workload else ()
+        late = late_of(known, marks_of(obj, "labels"))
         if late:
             own[marks.LATE_ANNOTATION] = format_late(late)
         metadata = {**mapping(obj.get("metadata")), "annotations": {**others, **own}}
@@ -72,7 +73,7 @@ class PodWorkloads:
             async with within_budget(KUBE_SECONDS):
                 workload = await self._owners.resolve(obj, namespace=namespace)
         except (TimeoutError, KubeError) as exc:
-            workload = self._owners.known(obj)
+            workload = self._owners.known(obj, namespace=namespace)
             if not _KEYED.isdisjoint(marks_of(obj, "labels")):
                 # With another workload than its siblings it would be a gang of its own.
                 message = f"the controller of {workload} cannot be read now"
@@ -80,7 +81,8 @@ class PodWorkloads:
         gang = marks_of(obj, "labels").get(marks.GANG_LABEL)
         if workload is None or not isinstance(gang, str) or not gang:
             return workload
-        is_recent = self._owners.created(workload) > self._all_mark_from
+        created = self._owners.created(WorkloadKey(namespace, workload.mark))
+        is_recent = created > self._all_mark_from
         if not is_recent and await self._joins_older(obj, workload, namespace=namespace, gang=gang):
             return None
         return workload
@@ -127,7 +129,7 @@ class PodWorkloads:
             del self._reading[key]
         own = controller_of(obj)
         has_older = any(
-            controller_of(one) == own or self._owners.known(one) == workload
+            controller_of(one) == own or self._owners.known(one, namespace=namespace) == workload
             for one in items(found.get("items"))
             if _is_without_mark(marks_of(one, "annotations"))
         )

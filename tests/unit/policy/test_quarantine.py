@@ -4,7 +4,13 @@ from dataclasses import replace
 
 import pytest
 
-from policy.quarantine import BlamedNode, QuarantineRule, StartFailure, find_bad_nodes
+from policy.quarantine import (
+    BlamedNode,
+    QuarantineRule,
+    StartFailure,
+    find_avoided,
+    find_bad_nodes,
+)
 from policy.submission import LeafType, NodeName, UserName
 
 RULE = QuarantineRule(
@@ -108,3 +114,18 @@ def test_at_most_a_tenth_of_the_nodes_of_a_type_is_quarantined() -> None:
 
 def test_a_node_that_is_gone_is_not_quarantined() -> None:
     assert _found(*(replace(one, node=NodeName("gone")) for one in THREE)) == []
+
+
+def test_a_workload_avoids_the_node_that_it_blames_for_half_an_hour() -> None:
+    assert find_avoided([_failed("a", ago=1799)], now=NOW) == ["n0"]
+    assert find_avoided([_failed("a", ago=1801)], now=NOW) == []
+    assert find_avoided([_failed("a", ran=61)], now=NOW) == []
+    first = [_failed("a", ago=10), _failed("a", node="n1", ago=8)]
+    assert find_avoided(first, now=NOW) == ["n0"], "the others followed"
+    refused = [replace(_failed("a", node=node), is_by_node=True) for node in ("n2", "n1")]
+    assert find_avoided(refused, now=NOW) == ["n1", "n2"]
+
+
+def test_a_workload_that_fails_everywhere_avoids_no_node() -> None:
+    assert find_avoided([_failed("a"), _failed("a", node="n1", ago=100)], now=NOW) == []
+    assert find_avoided([_failed("a"), _failed("a", node="n1")], now=NOW) == []

@@ -14,7 +14,7 @@ from kube.api.suspender import CannotSuspendError, EndsWith, MarkedWorkload, Res
 from kube.marks import WORKLOAD_ANNOTATION
 from kube.read.suspension import ReclaimMark
 from kube.read.workloads import Workload
-from policy.submission import PodUid
+from policy.submission import PodUid, UserName
 from tests.support.background import background
 from tests.support.eventually import eventually
 from tests.support.extender.gang_pods import bound
@@ -231,7 +231,14 @@ async def test_pods_that_do_not_go_do_not_keep_a_workload_suspended(world: Recla
 async def test_new_pods_have_the_age_of_the_first_ones(world: ReclaimWorld) -> None:
     mark = ReclaimMark(why=WHY, gang="lab/g", decision="d", at=90.0, first_asked=10.0)
     world.api.left_by_others = [
-        MarkedWorkload(workload=JOB, namespace="lab", created=30.0, mark=mark, is_suspended=True)
+        MarkedWorkload(
+            workload=JOB,
+            namespace="lab",
+            created=30.0,
+            mark=mark,
+            is_suspended=True,
+            submitter=world.shell.pod("a").charged_user,
+        )
     ]
     changed: list[str] = []
     world.shell.pods.on_change.append(lambda pod: changed.append(pod.name))
@@ -241,7 +248,24 @@ async def test_new_pods_have_the_age_of_the_first_ones(world: ReclaimWorld) -> N
         assert changed == ["a", "b"], "their gang is ranked again"
         world.remove_all()
         await eventually(lambda: world.counted("resumed") == 1)
-    assert world.shell.pods.workloads.first_asked(pod) == 30.0, "not before it was created"
+    asked = world.shell.pods.workloads.first_asked
+    assert asked(pod) == 30.0, "not before it was created"
+    assert asked(replace(pod, namespace="other")) == 100.0, "a forged reference"
+    assert asked(replace(pod, workload=replace(JOB, name="x"))) == 100.0, "a forged reference"
+    assert asked(replace(pod, submitter=UserName("mallory"))) == 100.0, "not her workload"
+
+
+async def test_a_pod_elsewhere_that_names_the_workload_does_not_hinder_its_end(
+    world: ReclaimWorld,
+) -> None:
+    forged = world.member("a", "node-02")
+    forged["metadata"] |= {"namespace": "other", "uid": "forged", "name": "forged"}
+    world.shell.pods.upsert(forged)
+    async with background(world.reclaims.run()):
+        await world.reclaim("a", "b")
+        assert (len(world.api.suspended), world.evicted) == (1, [])
+        world.remove_all()
+        await eventually(lambda: world.counted("resumed") == 1)
 
 
 async def test_the_end_of_a_gang_is_known_after_its_pods_are_gone(world: ReclaimWorld) -> None:

@@ -2,9 +2,11 @@
 
 import asyncio
 from collections.abc import Callable
+from datetime import datetime
 
 import pytest
 
+from extender.cells.views.listings import run_to_end
 from extender.outcomes.evictions import Evictions
 from extender.planning.action_executor import ActionExecutor
 from extender.planning.pending_writes import PendingWrites
@@ -22,6 +24,7 @@ from tests.support.extender.planning import planning
 from tests.support.extender.shell import Shell
 from tests.support.kube.nodes import a_node
 from tests.support.kube.pods import PodBuilder, a_hived_pod, a_pod
+from tests.support.kube.workloads import workload_mark
 from tests.support.policy.cluster_texts import hived_text
 
 
@@ -152,7 +155,7 @@ async def test_a_gang_of_a_class_that_is_not_listed_is_told_and_planned_once_it_
         await plans.looked()
         assert list(plans.waiting()) == ["lab/a"]
         plans.classes = NO_CLASSES
-        plans.planner.rerank()
+        run_to_end(plans.planner.rerank())
         assert await plans.looked() == ["uid-of-a"]
         assert plans.waiting() == {}
 
@@ -251,3 +254,27 @@ async def test_a_victim_is_spared_if_the_preemptor_goes_away_between_the_writes(
     assert ender.ended == ([] if goes_away else [victim])
     assert shell.metrics.preemptions.labels("cellgate", "priority")._value.get() == 1
     assert shell.metrics.victims._value.get() == len(ender.ended)
+
+
+def _failed_job_pod(name: str, *, node: str, at: datetime) -> PodBuilder:
+    told = {"exitCode": 1, "startedAt": at.isoformat(), "finishedAt": at.isoformat()}
+    status = [{"name": "main", "state": {"terminated": told}}]
+    pod = a_pod(name).with_gpus(8).in_vc("lab").bound_to(node)
+    pod = pod.annotated(marks.WORKLOAD_ANNOTATION, workload_mark("train"))
+    return pod.with_status(phase="Failed", containerStatuses=status)
+
+
+async def test_a_retry_of_a_job_avoids_the_node_on_which_it_failed() -> None:
+    async with planning() as plans:
+        plans.add_nodes()
+        now = plans.shell.clock.now()
+        plans.shell.pods.upsert(_failed_job_pod("train-a", node="node-00", at=now))
+        other = a_pod("other").with_gpus(8).in_vc("lab").gated()
+        plans.shell.pods.upsert(other)
+        assert await plans.looked() == ["uid-of-other"]
+        assert plans.placed() == ["node-00"], "no other workload avoids it"
+        plans.shell.pods.remove(other)
+        retry = a_pod("train-b").with_gpus(8).in_vc("lab").gated()
+        plans.shell.pods.upsert(retry.annotated(marks.WORKLOAD_ANNOTATION, workload_mark("train")))
+        assert await plans.looked() == ["uid-of-other", "uid-of-train-b"]
+        assert plans.placed() == ["node-01"]

@@ -149,3 +149,26 @@ def test_the_lowest_ranks_of_a_gang_start_first_and_those_that_wait_are_told() -
     run(world)
     running = [uid for uid, pod in world.pods.items() if pod.seen_as.node is not None]
     assert sorted(running) == ["bert-0", "other-0"]
+
+
+ALL = ("r0/n0", "r0/n1", "r1/n0", "r1/n1")
+
+
+def test_a_retry_avoids_a_node_on_which_its_workload_failed_if_others_suit() -> None:
+    for count, node in enumerate(ALL):
+        world = world_of_two_vcs()
+        world.create(a_gang("bert").of(4).member(), size=1, avoids=ALL[:count])
+        deliver(world)
+        run(world)
+        assert nodes_of_gang(world, "bert") == [node]
+
+
+def test_a_retry_uses_a_node_on_which_it_failed_if_no_other_has_room() -> None:
+    world = world_of_two_vcs()
+    submit(world, a_gang("other").of(4))
+    run(world)
+    assert nodes_of_gang(world, "other") == ["r0/n0"]
+    world.create(a_gang("bert").of(4).member(), size=1, avoids=ALL[1:])
+    deliver(world)
+    run(world)
+    assert nodes_of_gang(world, "bert") == ["r0/n1"]

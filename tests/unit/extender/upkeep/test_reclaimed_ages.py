@@ -111,14 +111,41 @@ async def test_the_ages_are_kept_once_the_ledger_is_back(monkeypatch: pytest.Mon
     leader = Leader(ledger := MemoryLedger())
     ledger.is_away = True
     await leader.evict(*victims())
-    gang = GangKey("lab", "g", workload_mark("train").rpartition("/")[2])
     with pytest.raises(BackendError):
         await leader.ages.settle()
     async with background(leader.ages.run()):
         await asyncio.sleep(0.01)
         ledger.is_away = False
         await eventually(lambda: not leader.ages._unsaved)
-    assert await ledger.first_asked([gang]) == {gang: datetime.fromtimestamp(ASKED, UTC)}
+    second = Leader(ledger, epoch=2)
+    second.shell.pods.upsert(of_job(member("c").created_at(NEW)))
+    await second.ages.settle()
+    assert second.asked("c") == ASKED
+
+
+async def test_a_pod_of_another_submitter_that_names_the_workload_has_its_own_age() -> None:
+    ledger = MemoryLedger()
+    first, second = Leader(ledger), Leader(ledger, epoch=2)
+    await first.evict(*(pod.submitted_by("alice") for pod in victims()))
+    await first.ages.settle()
+    for leader in (first, second):
+        leader.shell.pods.upsert(of_job(member("c").created_at(NEW)).submitted_by("mallory"))
+        await leader.ages.settle()
+        assert leader.asked("c") > ASKED
+        leader.shell.pods.remove(of_job(member("c")))
+        leader.shell.pods.upsert(of_job(member("d").created_at(NEW)).submitted_by("alice"))
+        await leader.ages.settle()
+        assert leader.asked("d") == ASKED
+
+
+async def test_an_age_that_an_earlier_version_kept_counts_for_any_submitter() -> None:
+    leader = Leader(ledger := MemoryLedger())
+    gang = GangKey("lab", "g", workload_mark("train").rpartition("/")[2])
+    term = LeaderTerm(leadership=LEADERSHIP, epoch=1)
+    await ledger.note_reclaimed({gang: datetime.fromtimestamp(ASKED, UTC)}, term=term)
+    leader.shell.pods.upsert(of_job(member("c").created_at(NEW)).submitted_by("alice"))
+    await leader.ages.settle()
+    assert leader.asked("c") == ASKED
 
 
 async def test_a_gang_that_is_gone_is_not_asked_for() -> None:

@@ -2,12 +2,13 @@
 
 from copy import deepcopy
 from typing import Any
+from uuid import NAMESPACE_DNS, uuid5
 
 import pytest
 
 from kube.api.client import KubeError
 from kube.api.suspender import CannotSuspendError, EndsWith, Resumption, WorkloadSuspender
-from kube.marks import DECISION_ANNOTATION, JOB_UID_LABEL, RECLAIMED_MARK
+from kube.marks import DECISION_ANNOTATION, JOB_UID_LABEL, RECLAIMED_MARK, SUBMITTER_ANNOTATION
 from kube.read.suspension import ReclaimMark
 from kube.read.workloads import Workload
 
@@ -218,6 +219,115 @@ async def test_a_workload_that_its_owner_decides_about_is_not_resumed(
     assert await suspender.resume(JOB, namespace="lab") is Resumption.LEFT
     assert api.job["spec"]["suspend"] is is_taken
     assert await suspender.resume(JOB, namespace="lab") is Resumption.LEFT
+
+
+OWNED: dict[str, Any] = {"f:spec": {"f:suspend": {}}}
+
+
+@pytest.mark.parametrize("condition", [True, False], ids=["it shows that", "it shows nothing"])
+async def test_a_workload_that_its_owner_has_suspended_again_stays_suspended(
+    api: OneJob, suspender: WorkloadSuspender, *, condition: bool
+) -> None:
+    await _suspend(suspender)
+    # She resumed it and suspended it again: so her program took the field over from Cellgate.
+    later = {"operation": "Update", "time": "2026-01-01T00:00:00Z", "fieldsV1": OWNED}
+    api.job["metadata"]["managedFields"] = [{"manager": "kubectl-patch", **later}]
+    if not condition:
+        api.job["status"] = {"jobDeploymentStatus": "Suspended"}  # as a RayJob tells it
+    assert await suspender.resume(JOB, namespace="lab") is Resumption.LEFT
+    assert api.job["spec"]["suspend"] is True
+    assert [one.is_suspended for one in await suspender.marked("batch", "Job")] == [False]
+
+
+async def test_a_field_that_is_still_ours_is_resumed(
+    api: OneJob, suspender: WorkloadSuspender
+) -> None:
+    await _suspend(suspender)
+    ours = {"manager": "cellgate-reclaim", "operation": "Update", "fieldsV1": OWNED}
+    others = {"manager": "kubectl-label", "operation": "Update", "fieldsV1": {"f:metadata": {}}}
+    api.job["metadata"]["managedFields"] = [others, ours]
+    assert await suspender.resume(JOB, namespace="lab") is Resumption.DONE
+
+
+async def test_the_submitter_of_a_workload_is_read_from_its_templates(
+    api: OneJob, suspender: WorkloadSuspender
+) -> None:
+    await _suspend(suspender)
+    (found,) = await suspender.marked("batch", "Job")
+    assert found.submitter == ""
+    stamped = {"metadata": {"annotations": {SUBMITTER_ANNOTATION: "alice"}}}
+    api.job["spec"]["replicatedJobs"] = [{"template": {"spec": {"template": stamped}}}] * 2
+    (found,) = await suspender.marked("batch", "Job")
+    assert found.submitter == "alice"
+    api.job["spec"]["template"] = {"metadata": {"annotations": {SUBMITTER_ANNOTATION: "bob"}}}
+    (found,) = await suspender.marked("batch", "Job")
+    assert found.submitter == "", "two submitters are none"
+
+
+class OneJobSet:
+    """An API server with a JobSet that has two Jobs: workers, and a driver without devices."""
+
+    def __init__(self) -> None:
+        self.is_suspended = False
+        self.pods = [_controlled("worker", by="Job/workers"), _controlled("else", by="Job/else")]
+        self.jobs = [
+            _controlled("workers", by="JobSet/set"),
+            _controlled("driver", by="JobSet/set"),
+            _controlled("else"),
+        ]
+
+    async def request(self, method: str, path: str, **_: Any) -> dict[str, Any]:
+        found: dict[str, Any] = {
+            "/apis/batch": {"versions": [{"version": "v1"}]},
+            "/apis/batch/v1": {"resources": [*_JOBS]},
+            "/apis/jobset.x-k8s.io": {"versions": [{"version": "v1alpha2"}]},
+            "/apis/jobset.x-k8s.io/v1alpha2": {
+                "resources": [{"name": "jobsets", "kind": "JobSet"}]
+            },
+            "/api/v1/namespaces/lab/pods": {"items": self.pods},
+            "/apis/batch/v1/namespaces/lab/jobs": {"items": self.jobs},
+            "/apis/jobset.x-k8s.io/v1alpha2/namespaces/lab/jobsets/set": {
+                **_controlled("set", version="1"),
+                "spec": {"suspend": self.is_suspended},
+            },
+        }
+        self.is_suspended |= method == "PATCH"
+        if path not in found:
+            raise KubeError("missing", status=404)
+        return deepcopy(found[path])
+
+
+def _uid(name: str) -> str:
+    return str(uuid5(NAMESPACE_DNS, name))
+
+
+def _controlled(name: str, *, by: str = "", version: str = "") -> dict[str, Any]:
+    kind, _, owner = by.partition("/")
+    reference = {"apiVersion": "batch/v1", "kind": kind, "name": owner, "uid": _uid(owner)}
+    references = [{**reference, "controller": True}] if by else []
+    told = {"name": name, "uid": _uid(name), "resourceVersion": version}
+    return {"metadata": {**told, "ownerReferences": references}}
+
+
+async def test_a_workload_with_a_driver_under_another_child_is_not_suspended() -> None:
+    api = OneJobSet()
+    suspender = WorkloadSuspender(
+        api,  # type: ignore[arg-type] # all that it uses
+        check_leading=lambda: None,
+        monotonic=lambda: 0.0,
+    )
+    job_set = Workload(group="jobset.x-k8s.io", kind="JobSet", name="set", uid=_uid("set"))
+    ends = EndsWith(
+        includes=lambda uid, _: uid == _uid("worker"), controllers=[_uid("workers"), _uid("set")]
+    )
+    asked: Any = {"namespace": "lab", "mark": MARK, "ends": ends, "is_wanted": lambda: True}
+    api.pods.append(_controlled("driver-0", by="Job/driver"))
+    with pytest.raises(CannotSuspendError, match="pod driver-0 need not end"):
+        await suspender.suspend(job_set, **asked)
+    assert not api.is_suspended
+    api.pods.pop()
+    await suspender.suspend(job_set, **asked)
+    assert api.is_suspended
 
 
 async def test_kinds_that_may_not_be_read_are_not_listed(

@@ -111,7 +111,7 @@ async def test_an_answer_after_the_time_limit_serves_the_next_pod() -> None:
             await _top(owners, a_pod().controlled_by("Job", "a"))
     except TimeoutError:
         pass
-    assert str(owners.known(a_pod().controlled_by("Job", "a"))) == "Job a"
+    assert str(owners.known(a_pod().controlled_by("Job", "a"), namespace="lab")) == "Job a"
     api.gate.set()
     assert await _top(owners, a_pod().controlled_by("Job", "a")) == "JobSet set"
     assert api.asked.count("/apis/batch/v1/namespaces/lab/jobs/a") == 1
@@ -123,6 +123,17 @@ async def test_another_object_of_the_same_name_is_not_the_owner() -> None:
     )
     owners = OwnerChains(api, monotonic=Time())
     assert await _top(owners, a_pod().controlled_by("Job", "a")) == "Job a"
+
+
+async def test_a_reference_from_another_namespace_finds_nothing() -> None:
+    api = Api(a_stored_owner("a").controlled_by("JobSet", "set", api_version="jobset.x-k8s.io/v1"))
+    owners = OwnerChains(api, monotonic=Time())
+    pod = a_pod().controlled_by("Job", "a")
+    assert await _top(owners, pod) == "JobSet set"
+    api.objects.clear()
+    assert str(await owners.resolve(pod, namespace="other")) == "Job a"
+    assert api.asked[-1] == "/apis/batch/v1/namespaces/other/jobs/a"
+    assert str(owners.known(pod, namespace="other")) == "Job a"
 
 
 async def test_a_chain_in_a_circle_ends() -> None:
