@@ -11,9 +11,12 @@ from kube.admission.submitter import Sender, identify
 from kube.read.gangs import GangForm
 from kube.read.managed_pod import ManagedPod, charged_gang
 from kube.read.pod_groups import PodGroup
+from kube.read.pod_resources import read_requests
 from kube.shaping.shaper import Shaped, shape_pod
+from kube.values.objects import mapping
 from policy.admission.charge_request import ChargeRequest
 from policy.errors import RequestError
+from policy.pod_resources import Amounts
 from policy.policy import Policy
 from policy.submission import DEFAULT_VC, ClassName, Submission
 from policy.wording import quote
@@ -28,6 +31,8 @@ class PodRequest:
     pod: ManagedPod
     charge: ChargeRequest
     shaped: Shaped
+    amounts: Amounts = ()
+    """What the pod requests of each resource beside leaf cells; nothing if shapes change that."""
 
 
 def build_pod_request(
@@ -83,7 +88,12 @@ def build_pod_request(
         may_grow=may_grow,
     )
     shaped = shape_pod(obj, policy.shapes.matching(submission), user=user)
-    return PodRequest(pod=pod, charge=charge, shaped=shaped)
+    return PodRequest(pod=pod, charge=charge, shaped=shaped, amounts=_amounts(obj, shaped))
+
+
+def _amounts(obj: Mapping[str, Any], shaped: Shaped) -> Amounts:
+    is_changed = any("/resources" in operation["path"] for operation in shaped.patch)
+    return () if is_changed else read_requests(mapping(obj.get("spec")))
 
 
 def _member_leaf_count(pod: ManagedPod) -> int | None:

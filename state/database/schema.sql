@@ -225,8 +225,13 @@ TABLE seen_nodes (
     leaf_counts jsonb NOT NULL,
     labels jsonb NOT NULL,
     left_at timestamp with time zone,
+    devices bigint NOT NULL DEFAULT 0,
+    cpu bigint,
+    memory bigint,
+    changed bigint NOT NULL DEFAULT 0,
     CONSTRAINT seen_nodes_pkey PRIMARY KEY (name, leaf_counts)
 );
+CREATE INDEX seen_nodes_changed ON public.seen_nodes USING btree (changed);
 CREATE INDEX seen_nodes_left ON public.seen_nodes USING btree (left_at);
 
 VIEW leaf_cell_hours AS
@@ -316,7 +321,7 @@ FUNCTION ledger_end(uuid[],text,timestamp with time zone) RETURNS SETOF charges;
 
 FUNCTION ledger_exceeded(charges,holdings[],jsonb) RETURNS jsonb; -- 593d65dd4944c7818490d6c2d9e2f1e7
 
-FUNCTION ledger_existing(charges,charges,interval,timestamp with time zone) RETURNS json; -- 20aaa6615056b03a941583a4a796a486
+FUNCTION ledger_existing(charges,charges,interval,timestamp with time zone) RETURNS json; -- 31192bf8fe8d6a8b54797e7a536b7f99
 
 FUNCTION ledger_expire(text,bigint,integer,timestamp with time zone) RETURNS jsonb SECURITY DEFINER SET search_path=public, pg_temp; -- 5516ce2d3fc4692610355d63231c5742
 
@@ -352,9 +357,9 @@ FUNCTION ledger_time(date,date,timestamp with time zone) RETURNS TABLE(day date,
 
 FUNCTION ledger_usage(holdings) RETURNS json; -- e4c36789c2d07fdab9ca9e8e9aa005e8
 
-FUNCTION observe_nodes(text,bigint,jsonb,text[],interval,timestamp with time zone) RETURNS void SECURITY DEFINER SET search_path=public, pg_temp; -- aea5bb313677877c19d491c5d2720cfc
+FUNCTION observe_nodes(text,bigint,jsonb,text[],interval,timestamp with time zone) RETURNS void SECURITY DEFINER SET search_path=public, pg_temp; -- 8572f4e111755b5d95b9338a94a8476b
 
-FUNCTION retain_nodes(text,bigint,text[],timestamp with time zone) RETURNS void SECURITY DEFINER SET search_path=public, pg_temp; -- 66602362655a8c80fc6847f69a410486
+FUNCTION retain_nodes(text,bigint,text[],timestamp with time zone) RETURNS void SECURITY DEFINER SET search_path=public, pg_temp; -- 06a34b8240b6e1aa6d225de3f5f55462
 
 FUNCTION runs_between(timestamp with time zone,timestamp with time zone) RETURNS TABLE(run text, gang text, user_name text, group_name text, vc text, class text, leaf_type text, leaf_count integer, hours double precision); -- 6c831e0c26f7e5e395635b9303dd6f56
 
