@@ -163,7 +163,7 @@ def _build_app(
         measured.registry,
         cluster=state.cluster,
         census=state.census,
-        waiting=state.outcomes.waiting,
+        waiting=verbs.waiting,
         feeds=feeds,
         count_problems=state.count_problems,
         count_held=lambda: verbs.planner.held_gangs,
@@ -174,9 +174,9 @@ def _build_app(
     InspectionRoutes(
         cluster=state.cluster,
         snapshots=state.snapshots,
-        waiting=state.outcomes.waiting,
+        waiting=verbs.waiting,
         explainer=verbs.explainer,
-        runs=GangRuns(cluster=state.cluster, pods=state.pods),
+        runs=GangRuns(cluster=state.cluster, pods=state.pods, waiting=verbs.waiting),
         nodes=NodeViews(cluster=state.cluster, pods=state.pods, room=state.room),
         log=state.log,
     ).add_to(app)
@@ -248,6 +248,8 @@ def _leader_tasks(
     yield state.leading.keep()
     yield state.leading.show()
     yield verbs.planner.run()
+    yield state.reranker.run()
+    yield state.outcomes.notes.run(upkeep.gate_messages, writing=verbs.pending.writing)
     yield verbs.evictions.run()
     yield state.reclaims.run()
     yield state.budget_sync.run()

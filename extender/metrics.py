@@ -4,7 +4,7 @@ Label values are bounded: verbs, outcomes, reason codes, VCs of the Cluster docu
 """
 
 from collections import Counter as Tally
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from prometheus_client import CollectorRegistry, Counter, Histogram
 from prometheus_client.core import GaugeMetricFamily, Metric
@@ -13,7 +13,7 @@ from prometheus_client.registry import Collector
 from extender.cells.model import Decision, Place
 from extender.cluster.cluster import Cluster
 from extender.inspection.census import NO_VC, Census
-from extender.outcomes.waiting_list import WaitingList
+from extender.outcomes.waiting_list import WaitingEntry
 from kube.api.feed import Feed
 
 _BUCKETS = (0.0002, 0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 5.0)
@@ -65,6 +65,11 @@ class ExtenderMetrics:
         self.raised = counter(
             "gangs_raised", "Gangs beyond quota that were raised because their quotas have room."
         )
+        self.gate_messages = counter(
+            "gate_messages",
+            "Conditions of gated pods that say why the pod waits, by outcome (written, failed).",
+            "outcome",
+        )
         self.victims = counter("victims_ended", "Pods that the extender ended as victims.")
         self.suspensions = counter(
             "workload_suspensions",
@@ -110,7 +115,7 @@ class StateMetrics(Collector):
         *,
         cluster: Cluster,
         census: Census,
-        waiting: WaitingList,
+        waiting: Iterable[WaitingEntry],
         feeds: Mapping[str, Feed],
         count_problems: Callable[[], int],
         count_held: Callable[[], int],

@@ -15,7 +15,7 @@ from extender.wiring import ExtenderState, ExtenderVerbs
 from kube.api.client import KubeClient
 from kube.api.config_maps import CA_CONFIG_MAP, ConfigMapWriter
 from kube.api.node_writer import NodeWriter
-from kube.api.pod_writer import PodWaker
+from kube.api.pod_writer import GateMessageWriter, PodWaker
 from kube.api.provisioning_requests import ProvisioningRequests
 from state.nodes.seen_nodes import SeenNodes
 
@@ -33,6 +33,7 @@ class ExtenderUpkeep:
         settings: ExtenderSettings,
     ) -> None:
         to_request = state.translating(to_member_request)
+        self.gate_messages = GateMessageWriter(client, check_leading=state.leading.check)
         provisioning_class = settings.provisioning_class
         self.provisioning = (
             _build_provisioning(state, client, provisioning_class) if provisioning_class else None

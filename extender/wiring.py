@@ -3,6 +3,7 @@
 Every part gets the others that it needs when it is built; there are no globals.
 """
 
+import asyncio
 from collections.abc import Callable
 from typing import Any
 
@@ -20,6 +21,7 @@ from extender.feeds.topology import TopologyFollower
 from extender.inspection.census import Census
 from extender.inspection.explainer import Explainer
 from extender.inspection.snapshots import Snapshots
+from extender.inspection.waiting_view import WaitingView
 from extender.leader_role import LeaderRole
 from extender.metrics import ExtenderMetrics
 from extender.outcomes.evictions import Evictions
@@ -97,8 +99,10 @@ class ExtenderState:
         self.pod_needs = PodNeeds(self.fitting_nodes, self.volumes)
         follow_members(self.cluster.members, self.room)
         self.policies = PolicySink(self.events)
+        self.turn = asyncio.Lock()
+        """Held while the cluster is changed in steps."""
         self.file = ClusterFile(file, self.policies) if (file := settings.cluster_file) else None
-        self.topology = TopologyFollower(self.cluster, self.policies)
+        self.topology = TopologyFollower(self.cluster, self.policies, turn=self.turn)
         to_bound_now = self.translating(to_bound)
         self.pods = PodSink(
             self.cluster,
@@ -117,13 +121,7 @@ class ExtenderState:
             to_bound=to_bound_now,
             metrics=self.metrics,
         )
-        self.reranker = Reranker(
-            cluster=self.cluster,
-            pods=self.pods,
-            policies=self.policies,
-            to_request=self.translating(to_member_request),
-            to_bound=to_bound_now,
-        )
+        self.reranker = self._build_reranker()
         self.ledger_sync = self._build_ledger_sync(ledger) if ledger is not None else None
         self.reclaimed_ages = ReclaimedAges(ledger, pods=self.pods, term=self.term)
         self.quota_queue = self._build_quota_queue(ledger) if ledger is not None else None
@@ -136,6 +134,16 @@ class ExtenderState:
             events=PodEvents(self.events),
             metrics=self.metrics,
             clock=self.clock,
+        )
+
+    def _build_reranker(self) -> Reranker:
+        return Reranker(
+            cluster=self.cluster,
+            pods=self.pods,
+            policies=self.policies,
+            to_request=self.translating(to_member_request),
+            to_bound=self.translating(to_bound),
+            turn=self.turn,
         )
 
     def _build_reclaims(self, client: KubeClient, *, is_on: bool) -> Reclaims:
@@ -225,8 +233,8 @@ class ExtenderVerbs:
             outcomes=state.outcomes,
             clock=state.clock,
         )
-        pending = PendingWrites()
-        self.calls = HeldCalls(pending, is_stopping=is_stopping)
+        self.pending = PendingWrites()
+        self.calls = HeldCalls(self.pending, is_stopping=is_stopping)
         self.evictions = _build_evictions(state, client)
         cells = ClusterCells(
             state.cluster,
@@ -238,7 +246,7 @@ class ExtenderVerbs:
             client,
             leading=state.leading,
             pods=state.pods,
-            pending=pending,
+            pending=self.pending,
             evictions=self.evictions,
         )
         self.planner = _build_planner(state, cells=cells, executor=executor)
@@ -261,14 +269,15 @@ class ExtenderVerbs:
             may_suspend=state.reclaims.may_suspend,
             is_bound=cells.is_bound,
         )
+        self.waiting = _build_waiting(state, self.planner)
         self.explainer = Explainer(
             cluster=state.cluster,
             pods=state.pods,
-            outcomes=state.outcomes,
+            ends=state.outcomes.ends,
+            waiting=self.waiting,
             policies=state.policies,
             to_request=to_request,
             raises=state.class_raiser,
-            held_reason=self.planner.held_reason,
             log=state.log,
         )
 
@@ -284,6 +293,18 @@ def _build_binding(
         holds=holds,
         unmanaged=unmanaged,
         metrics=state.metrics,
+        clock=state.clock,
+    )
+
+
+def _build_waiting(state: ExtenderState, planner: PlanningLoop) -> WaitingView:
+    quota = state.quota_queue
+    return WaitingView(
+        state.outcomes.waiting,
+        pods=state.pods,
+        has_place=state.cluster.has_place,
+        orders={"cells": planner.in_order, **({"quota": quota.in_order} if quota else {})},
+        held_reason=planner.held_reason,
         clock=state.clock,
     )
 

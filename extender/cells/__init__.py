@@ -16,7 +16,8 @@ The contract that callers rely on:
 After every step the invariants of `views.invariants` hold. The most important one is VC safety:
 every VC can still get all cells that it was promised (`state.supply`). Only `extender.cluster`
 calls the engine. Other packages of the extender use its types (`model`, `views`, the effects of
-`observe.reconfiguration`, `new_nodes`) and its sentences (`answers`, `wording`).
+`observe.reconfiguration`, `new_nodes`) and its sentences (`answers`, `wording`,
+`lasting_sentences`).
 
 How to read it: `state` holds what is allocated, `fit` finds idle cells for a gang, `preempt` finds
 victims where there are none, `decide` combines the two into a decision and applies it, `observe`
@@ -25,11 +26,15 @@ takes in what the cluster reports, and `views` shows and checks the state.
     answers          Decisions without a place, each with its reason: wait, reject, preempt
     budget           How much one decision may cost: all bounds of the search in one place
     end_sentences    Sentences about gangs that preempt, and about gangs that end for them
+    components       The parts of the engine that share one state
     engine           The engine's public methods: plan, apply, observe, recover, views
+    lasting_sentences  Sentences about waiting gangs without numbers that change meanwhile
     model            What goes into the engine and what comes out: requests, decisions, views
     new_nodes        Waiting gangs for which an autoscaler is asked for nodes
     phrases          Parts of sentences: what members need, who owns cells, lists of names
     queue_sentences  Sentences about gangs that the planner holds or that are being bound
+    rebuild          New cells and gangs on them, built beside those in use
+    reason_kinds     What a gang waits for, by the code of its reason
     wording          Sentences for people, such as why a gang waits, made from reason codes
     decide/          From a request to a decision, and from a decision to a changed state
     fit/             Where a gang fits in cells that are idle now

@@ -157,6 +157,7 @@ class ReasonCode(StrEnum):
     SEARCH_ENDED = "search-ended"
     HELD_AT_BINDING = "held-at-binding"
     BINDING_GIVEN_UP = "binding-given-up"
+    UNPLANNED = "unplanned"
 
 
 Argument = int | str | tuple["Argument", ...]

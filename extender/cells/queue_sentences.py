@@ -11,6 +11,14 @@ Sentence = tuple[str, str]
 """What is the case, and what would have to change."""
 
 
+def unplanned(*, gang: str) -> Sentence:
+    """The planner has not looked at a gang so far."""
+    return (
+        f"gang {gang} has not been planned yet",
+        "planned in its turn, usually within seconds",
+    )
+
+
 def gathering(*, gang: str, members: int, needed: int, size: int) -> Sentence:
     """Members do not exist yet."""
     which, label = ("enough", "gang-min") if needed < size else ("all", "gang-size")

@@ -22,7 +22,7 @@ from extender.cells.queue_sentences import Sentence
 from policy.pod_resources import shortage_texts
 from policy.wording import count_of, listing
 
-WORDING: Final = 4
+WORDING: Final = 5
 """Version of the sentences below. Raise it whenever a text changes: within one version, a replay
 compares texts, too."""
 
@@ -163,8 +163,9 @@ def _room_not_offered(*, gang: str, needs: Needs, members: int, leaf_type: str =
     # The number of offered nodes is left out: kube-scheduler offers a sample, the text would vary.
     return (
         f"gang {gang} needs {needs_text(needs, members, leaf_type)}; there is room, but not on "
-        "the nodes that kube-scheduler offers",
-        "check the pod's node selector and tolerations, and the nodes' free CPU and memory",
+        "nodes that its pods may use now",
+        "check the pods' node selectors, affinity and tolerations, and the nodes' free CPU and "
+        "memory",
     )
 
 
@@ -352,6 +353,7 @@ _SENTENCES: Final[Mapping[ReasonCode, Mapping[str, _Writer]]] = {
     ReasonCode.LACKS_RESOURCES: {"gang": _lacks_resources},
     ReasonCode.GANG_FULL: {"gang": _gang_full},
     ReasonCode.MEMBERS_ENDING: {"gang": _members_ending},
+    ReasonCode.UNPLANNED: {"gang": queue_sentences.unplanned},
     ReasonCode.GATHERING: {"gang": queue_sentences.gathering},
     ReasonCode.HELD_AT_BINDING: {"gang": queue_sentences.held_at_binding},
     ReasonCode.BINDING_GIVEN_UP: {"gang": queue_sentences.binding_given_up},

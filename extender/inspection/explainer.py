@@ -1,12 +1,11 @@
 """Explains why a pod waits or where it runs, and simulates pods that do not exist yet."""
 
-from collections.abc import Callable
 from itertools import chain
 from typing import Any, Final
 
 from pydantic import Field
 
-from extender.cells.model import Reason
+from extender.cells.reason_kinds import WaitsFor, waits_for
 from extender.cluster.cluster import Cluster
 from extender.feeds.pod_feed import PodSink
 from extender.feeds.requests import ToRequest
@@ -17,15 +16,15 @@ from extender.inspection.json_views import (
     show_end,
     show_placement,
     show_record,
-    show_waiting,
 )
-from extender.outcomes.outcomes import Outcomes
+from extender.inspection.waiting_view import WaitingView
+from extender.outcomes.gang_ends import GangEnds
 from extender.planning.class_raiser import ClassRaiser
 from kube.follow.policies import PolicySink
 from kube.read.managed_pod import ManagedPod
 from policy.errors import BackendError, RequestError
 from policy.rules.decision import RuleDecision
-from policy.submission import GangKey, GroupName, NodeName, Submission, UserName
+from policy.submission import GroupName, NodeName, Submission, UserName
 from service.bodies import Body
 from state.log.log import DecisionLog
 
@@ -34,6 +33,8 @@ _DECISIONS: Final = 20
 _QUEUED: Final = "queued"
 _WAITING: Final = "waiting"
 _PLACED: Final = "placed"
+_REFUSED: Final = "refused"
+_UNPLACED: Final = (_QUEUED, _WAITING, _REFUSED)
 
 
 class SimulateArguments(Body):
@@ -59,25 +60,21 @@ class Explainer:
         *,
         cluster: Cluster,
         pods: PodSink,
-        outcomes: Outcomes,
+        ends: GangEnds,
+        waiting: WaitingView,
         policies: PolicySink,
         to_request: ToRequest,
-        held_reason: Callable[[GangKey], Reason | None],
         raises: ClassRaiser | None,
         log: DecisionLog,
     ) -> None:
-        """`held_reason` explains why the bindings of a gang are held, if they are.
-
-        `raises` knows the gangs beyond quota; None without a ledger.
-        """
+        """`raises` knows the gangs beyond quota; None without a ledger."""
         self._cluster = cluster
         self._pods = pods
-        self._waiting = outcomes.waiting
+        self._waiting = waiting
         self._policies = policies
         self._to_request = to_request
         self._raises = raises
-        self._ends = outcomes.ends
-        self._held_reason = held_reason
+        self._ends = ends
         self._log = log
 
     async def explain(self, namespace: str, name: str) -> JsonObject | None:
@@ -89,7 +86,7 @@ class Explainer:
         members = [p for p in pods if p.namespace == namespace and name in _names(p)]
         if members:
             # One that waits says most about its gang.
-            pod = next((p for p in members if self._state(p) in (_QUEUED, _WAITING)), members[0])
+            pod = next((p for p in members if self._state(p) in _UNPLACED), members[0])
             end = self._ends.find(f"{namespace}/{name}")
             return await self._explain_pod(pod) | ({"ended": show_end(end)} if end else {})
         invalid = self._explain_invalid(namespace, name)
@@ -98,7 +95,7 @@ class Explainer:
     async def _explain_pod(self, pod: ManagedPod) -> JsonObject:
         member = self._cluster.members.get(pod.uid)
         state = self._state(pod)
-        waiting = self._waiting.of_pod(pod) if state in (_QUEUED, _WAITING) else None
+        waiting = self._waiting.of_pod(pod) if state in _UNPLACED else None
         shape: JsonObject = {
             "pod": pod.display_name,
             "uid": pod.uid,
@@ -112,19 +109,18 @@ class Explainer:
             "state": state,
             "ending": pod.is_deleting,
         }
-        if state == _QUEUED:
-            unplanned = f"gang {pod.gang.key} has not been planned yet"
-            shape["queued"] = {"reason": waiting.reason.text if waiting else unplanned}
+        if state == _QUEUED and waiting is not None:
+            shape["queued"] = {"reason": waiting.reason.text}
         if member is not None:
             shape["priority"] = member.request.priority
             shape["foreign"] = member.is_foreign
             shape["owner"] = pod.charged_user
             shape["placement"] = show_placement(member.placement)
-        held = self._held_reason(pod.gang.key) if state == _PLACED else None
+        held = self._waiting.held_reason(pod.gang.key) if state == _PLACED else None
         if held is not None:
             shape["held"] = {"reason": held.text}
         if waiting is not None:
-            shape["waiting"] = show_waiting(waiting)
+            shape["waiting"] = self._waiting.show(waiting, self._waiting.places())
         shape["siblings"] = self._siblings(pod)
         return shape | await self._decisions(str(pod.gang.key))
 
@@ -235,9 +231,12 @@ class Explainer:
             return "bound"
         if self._cluster.has_place(pod.uid) or (pod.is_helper and pod.is_released):
             return _PLACED
+        waiting = self._waiting.of_pod(pod)
+        if waiting is not None and waits_for(waiting.reason.code) is WaitsFor.OWNER:
+            return _REFUSED
         if pod.is_gated:
             return _QUEUED
-        return _WAITING if self._waiting.of_pod(pod) else "not asked about yet"
+        return _WAITING if waiting else "not asked about yet"
 
     def _siblings(self, pod: ManagedPod) -> list[JsonObject]:
         return [

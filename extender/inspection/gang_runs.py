@@ -1,40 +1,50 @@
 """Gangs by name: workloads with the same name of a gang are its runs.
 
 The live run is shown whole: of those that have places, the one with bound members, and of several
-the youngest. The others are listed, also those that wait.
+the youngest; if none has places, the oldest one, and why it waits. The others are listed.
 """
 
 from extender.cells.model import GangView
 from extender.cluster.cluster import Cluster
 from extender.feeds.pod_feed import PodSink
 from extender.inspection.json_views import JsonObject, if_any, show_gang, show_lease
+from extender.inspection.waiting_view import WaitingView
 from policy.submission import GangKey, PodUid
 
 
 class GangRuns:
     """Finds the runs of a gang; changes nothing."""
 
-    def __init__(self, *, cluster: Cluster, pods: PodSink) -> None:
+    def __init__(self, *, cluster: Cluster, pods: PodSink, waiting: WaitingView) -> None:
         self._cluster = cluster
         self._pods = pods
+        self._waiting = waiting
 
     def show(self, namespace: str, name: str) -> JsonObject | None:
-        """Show the live run of a gang and list the others; None if no run has places.
+        """Show the live run of a gang and list the others; None if no run has pods.
 
-        A name that ends with `@` and the UID of a workload names one run.
+        Without a run that has places, it is the oldest one that waits. A name that ends with `@`
+        and the UID of a workload names one run.
         """
         exact = GangKey.from_stored(namespace, name)
         runs = [exact] if exact.owner else self._pods.runs_of(exact)
         views = {key: view for key in runs if (view := self._cluster.gang(key)) is not None}
         if exact not in views and (view := self._cluster.gang(exact)) is not None:
             views[exact] = view
-        if not views:
+        waiting = [key for key in runs if key not in views and self._pods.of_gang(key)]
+        if not views and not waiting:
             return None
-        live = max(views, key=lambda key: (bool(views[key].bound), self._age(key), key))
+        if views:
+            live = max(views, key=lambda key: (bool(views[key].bound), self._age(key), key))
+            shown = self.show_gang(views[live])
+        else:
+            live = min(waiting, key=lambda key: (self._age(key), key))
+            shown = self._show_other(live, None)
         others = [key for key in sorted({*runs, *views}) if key != live]
         return {
-            **self.show_gang(views[live]),
+            **shown,
             **self._owner(live),
+            **self._why(live),
             "otherRuns": [self._show_other(key, views.get(key)) for key in others],
         }
 
@@ -49,6 +59,12 @@ class GangRuns:
     def _name_of(self, uid: PodUid) -> str | None:
         pod = self._pods.get(uid)
         return pod.display_name if pod is not None else None
+
+    def _why(self, key: GangKey) -> JsonObject:
+        """Say why members of a gang wait, if some do."""
+        entries = filter(None, map(self._waiting.of_pod, self._pods.of_gang(key)))
+        entry = next(entries, None)
+        return {"waiting": self._waiting.show(entry, self._waiting.places())} if entry else {}
 
     def _age(self, key: GangKey) -> float:
         return max((pod.created for pod in self._pods.of_gang(key)), default=0.0)

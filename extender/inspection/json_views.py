@@ -6,7 +6,6 @@ from typing import Any
 from extender.cells.model import Decision, GangView, Place, Preempt
 from extender.cells.views.state_views import CellView, VcView
 from extender.outcomes.gang_ends import GangEnd
-from extender.outcomes.waiting_list import RefusedPod, WaitingEntry
 from policy.placement import Placement
 from policy.submission import PodUid
 from policy.topology import Backing
@@ -117,21 +116,6 @@ def show_cell(cell: CellView) -> JsonObject:
         **if_any("pinned", cell.pinned),
         **if_any("gang", str(cell.gang) if cell.gang else None),
         **if_any("children", [show_cell(child) for child in cell.children]),
-    }
-
-
-def show_waiting(waiting: WaitingEntry) -> JsonObject:
-    """Show a gang that waits as a whole, or a single pod, and why."""
-    return {
-        "pod": waiting.pod.display_name,
-        "uid": waiting.pod.uid,
-        "gang": str(waiting.gang),
-        "wholeGang": not isinstance(waiting, RefusedPod),
-        "vc": waiting.pod.vc,
-        "code": waiting.reason.code,
-        "reason": waiting.reason.text,
-        "change": waiting.reason.change,
-        "since": waiting.since.isoformat(timespec="seconds"),
     }
 
 

@@ -14,7 +14,7 @@ from extender.inspection.gang_runs import GangRuns
 from extender.inspection.node_views import NodeViews
 from extender.inspection.openapi import build_openapi
 from extender.inspection.snapshots import Snapshots
-from extender.outcomes.waiting_list import WaitingList
+from extender.inspection.waiting_view import WaitingView
 from policy.errors import RequestError
 from policy.submission import VcName
 from service.bodies import parse_body
@@ -32,7 +32,7 @@ class InspectionRoutes:
         *,
         cluster: Cluster,
         snapshots: Snapshots,
-        waiting: WaitingList,
+        waiting: WaitingView,
         explainer: Explainer,
         runs: GangRuns,
         nodes: NodeViews,
@@ -87,7 +87,8 @@ class InspectionRoutes:
         namespace, name = request.match_info["namespace"], request.match_info["name"]
         found = self._runs.show(namespace, name)
         if found is None:
-            raise web.HTTPNotFound(text=f"gang {namespace}/{name} holds no leaf cells")
+            hint = f"/v1/explain/{namespace}/{name} shows what was decided about it"
+            raise web.HTTPNotFound(text=f"gang {namespace}/{name} has no pods now; {hint}")
         return json_answer(found)
 
     async def _leases(self, request: web.Request) -> web.Response:
@@ -100,7 +101,8 @@ class InspectionRoutes:
 
     async def _waiting_pods(self, request: web.Request) -> web.Response:
         pods = {entry.pod.display_name: entry for entry in self._waiting}
-        return _page(pods, request, json_views.show_waiting)
+        places = self._waiting.places()
+        return _page(pods, request, lambda entry: self._waiting.show(entry, places))
 
     async def _vcs(self, request: web.Request) -> web.Response:
         vcs = {str(name): vc for name, vc in (await self._snapshots.vcs()).items()}

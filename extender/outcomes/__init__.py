@@ -12,4 +12,5 @@ pod_events    Events on pods (Waiting, Placed, Downgraded, Preempted) and on wor
 reclaims      Gentle ends: the workload of victims is suspended, and resumed once they are gone.
 refused_nodes  Counts how often kube-scheduler refuses the node that is planned for a pod.
 waiting_list  Gangs and pods that wait: for which reason, and since when.
+waiting_notes  Says on gated pods and their workloads why they wait: conditions and Events.
 """

@@ -16,6 +16,7 @@ from extender.metrics import ExtenderMetrics
 from extender.outcomes.gang_ends import GangEnds
 from extender.outcomes.pod_events import PodEvents
 from extender.outcomes.waiting_list import RefusedPod, WaitingEntry, WaitingList
+from extender.outcomes.waiting_notes import WaitingNotes
 from extender.queue.held_bindings import Verdict
 from kube.api.pod_ender import Ended
 from kube.read.managed_pod import ManagedPod
@@ -52,6 +53,14 @@ class Outcomes:
         self._metrics = metrics
         self._clock = clock
         self.waiting = WaitingList()
+        self.notes = WaitingNotes(
+            waiting=self.waiting,
+            pods=pods,
+            has_place=cluster.has_place,
+            events=events,
+            metrics=metrics,
+            clock=clock,
+        )
         self.ends = GangEnds(cluster=cluster, events=events, clock=clock)
         pods.on_end.append(self._forget)
         pods.helpers.on_end.append(self._forget)
@@ -91,7 +100,7 @@ class Outcomes:
         if before is not None and self._cluster.has_place(before.pod.uid):
             del self.waiting.gangs[gang]  # a part of the gang starts: those that wait are told
         if self.waiting.put_gang(entry):
-            self._events.waiting(pod, reason)
+            self.notes.gang_waits(entry)
 
     def gang_resumed(self, gang: GangKey) -> None:
         """A gang does not wait any more, or not for what was reported: it may have its places."""
@@ -108,6 +117,7 @@ class Outcomes:
             self.gang_resumed(gang)
         else:
             entry.pod, entry.reason = still
+            self.notes.refresh(entry)
 
     def binding_given_up(self, verdict: Verdict) -> None:
         """The members of a gang that were held at binding are not bound."""
@@ -154,7 +164,7 @@ class Outcomes:
             asks_to_preempt=bool(victims) and ended_by is None and pod.may_preempt,
         )
         if self.waiting.put_pod(entry):
-            self._events.waiting(entry.pod, entry.reason)
+            self._events.waiting(entry.pod, entry.reason.text)
 
     # -- gangs beyond quota
 

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 
-from extender.cells.model import Reason
 from kube.api.events import Event, EventWriter
 from kube.read.managed_pod import ManagedPod
 from kube.read.suspension import ReclaimMark
@@ -21,9 +20,13 @@ class PodEvents:
     def __init__(self, writer: EventWriter) -> None:
         self._writer = writer
 
-    def waiting(self, pod: ManagedPod, reason: Reason) -> None:
+    def waiting(self, pod: ManagedPod, why: str) -> None:
         """Say why a pod, or its gang, waits."""
-        self._write(pod, "Waiting", reason.text)
+        self._write(pod, "Waiting", why)
+
+    def workload_waits(self, workload: Workload, *, namespace: str, why: str) -> None:
+        """Say on a workload why its pods wait."""
+        self._write_on(workload, namespace, "Waiting", why, is_warning=False)
 
     def asked_for_nodes(self, pod: ManagedPod, *, request: str) -> None:
         """Say that the autoscaler was asked for nodes for a pod's gang."""

@@ -5,12 +5,12 @@ pod that was never gated waits by itself, because kube-scheduler asks about one 
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from itertools import chain
 from typing import Final
 
-from extender.cells.model import Reason
+from extender.cells.model import Reason, ReasonCode
 from extender.feeds.requests import single_gang
 from kube.read.managed_pod import ManagedPod
 from policy.submission import GangKey, NodeName, PodUid
@@ -30,6 +30,8 @@ class WaitingEntry:
     reason: Reason
     since: datetime
     """When it began to wait for this reason."""
+    told: dict[ReasonCode, float] = field(default_factory=dict)
+    """When the last Event was written for each reason, by the monotonic clock."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -84,5 +86,7 @@ class WaitingList:
         before = self.gangs.get(entry.gang)
         if before is not None and before.reason.code is entry.reason.code:
             return False
+        if before is not None:
+            entry.told = before.told
         self.gangs[entry.gang] = entry
         return True

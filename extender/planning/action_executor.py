@@ -55,6 +55,7 @@ class ActionExecutor:
     async def _write(
         self, action: ReleasePod | ReleaseHelper | NominatePod, is_wanted: Callable[[], bool]
     ) -> None:
+        await self._pending.wait(action.uid)  # a change in between would void the release
         pod = self._pods.get(action.uid)
         if pod is None or not is_wanted():
             raise BackendError("the pod is gone, or the action is not wanted any more")

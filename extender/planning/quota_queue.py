@@ -128,6 +128,10 @@ class QuotaQueue:
         group = self._policies.policy.quotas.group(pod.charged_group)
         return group.limits(pod.submitter) if group is not None else ()
 
+    def in_order(self) -> list[GangKey]:
+        """Return the gangs that wait for quota, in the order in which they are charged."""
+        return [pods[0].gang.key for pods in self._oldest_first()]
+
     def _oldest_first(self) -> list[list[ManagedPod]]:
         """Return the pods of every gang that waits."""
         found = (self._members(charged, gang) for charged, gang in self._waiting.items())

@@ -154,6 +154,12 @@ class WaitingGangs:
         if not self._asks_too_much(shape):
             self._too_much.setdefault(shape.kind, []).append(shape.sizes)
 
+    def in_order(self) -> list[GangKey]:
+        """Return all gangs that wait for cells, the one that is planned first at the head."""
+        return [
+            gang for _, gang in sorted((rank, gang) for gang, (_, rank) in self._entries.items())
+        ]
+
     def wake(self) -> None:
         """Leaf cells became free, joined or changed: every shape may fit now."""
         self._is_woken = True

@@ -1,4 +1,4 @@
-"""Writes of the leader to pods: lift the gate, nominate a node, mark a class, and wake a pod.
+"""Writes of the leader to pods: lift the gate, nominate a node, say why it waits, wake a pod.
 
 Every write names the pod's uid, so that a new pod of the same name is left alone.
 """
@@ -64,6 +64,41 @@ class PodWriter:
     async def _patch(self, path: str, body: Object, *, content_type: str) -> str:
         written = await self._client.request(
             "PATCH", path, body=body, content_type=content_type, accept=METADATA_ONLY
+        )
+        return str(written["metadata"]["resourceVersion"])
+
+
+class GateMessageWriter:
+    """Writes into the condition of a gated pod why it waits; `kubectl describe` shows it."""
+
+    def __init__(self, client: KubeClient, *, check_leading: Callable[[], None]) -> None:
+        """`check_leading` raises BackendError when another replica may lead."""
+        self._client = client
+        self._check_leading = check_leading
+
+    async def write(self, pod: PodRef, message: str) -> str:
+        """Write the message on a pod at one version; return the new version.
+
+        KubeError if that failed, also for a pod that has changed since: after its gate is lifted,
+        its condition belongs to kube-scheduler.
+        """
+        self._check_leading()
+        condition = {
+            "type": "PodScheduled",
+            "status": "False",
+            "reason": "SchedulingGated",
+            "message": message,
+        }
+        body = {
+            "metadata": {"uid": pod.uid, "resourceVersion": pod.resource_version},
+            "status": {"conditions": [condition]},
+        }
+        written = await self._client.request(
+            "PATCH",
+            f"{pod.path}/status",
+            body=body,
+            content_type=STRATEGIC_PATCH,
+            accept=METADATA_ONLY,
         )
         return str(written["metadata"]["resourceVersion"])
 

@@ -68,11 +68,13 @@ class ManagedPod:
     """Whether our own scheduling gate holds it."""
     is_held_by_others: bool = False
     """Whether another scheduling gate holds it."""
-    # These three are read only of pods that our gate holds or held, until they are bound.
+    # These four are read only of pods that our gate holds or held, until they are bound.
     nominated_node: NodeName | None = field(default=None, compare=False)
     """The node that kube-scheduler looks at first."""
     refusal: str | None = field(default=None, compare=False)
     """Why kube-scheduler last found no node for it; None for an error of its own, or no refusal."""
+    gate_message: str | None = field(default=None, compare=False)
+    """What its condition says about why a gate holds it."""
     node_rules: Mapping[str, Any] = field(default_factory=dict, compare=False, repr=False)
     """The fields of its spec that restrict which nodes it may use."""
     scheduler_name: str = marks.DEFAULT_SCHEDULER_NAME

@@ -42,6 +42,7 @@ from policy.submission import (
 
 _NO_RULES: Final[Mapping[str, Any]] = MappingProxyType({})
 _REFUSED: Final = ("PodScheduled", "False", "Unschedulable")
+_GATED: Final = ("PodScheduled", "False", "SchedulingGated")
 _BOUND: Final = ("PodScheduled", "True")
 _NO_LABELS: Final[Mapping[str, str]] = MappingProxyType({})
 _SYSTEM_NAMESPACES: Final = ("kube-system", "kube-public", "kube-node-lease", "cellgate-system")
@@ -55,8 +56,9 @@ def read_pod(
     *,
     namespace_labels: Mapping[str, str] = _NO_LABELS,
     request_uid: str = "",
+    reads_all: bool = False,
 ) -> ManagedPod | None:
-    """Translate a pod; None for one that is not managed.
+    """Translate a pod; None for one that is not managed, unless `reads_all`.
 
     A managed pod asks for leaf cells, or carries the labels of our gangs.
 
@@ -68,7 +70,8 @@ def read_pod(
     problems = Problems()
     parts = _split(pod, problems)
     demand = read_demand(parts.spec)
-    if not (demand.is_managed or problems.found or _has_gang_label(parts)):
+    is_managed = demand.is_managed or problems.found or _has_gang_label(parts)
+    if not (is_managed or reads_all):
         return None
     translated = _translate(
         parts, demand=demand, namespace_labels=namespace_labels, request_uid=request_uid
@@ -156,7 +159,8 @@ def _translate(
         is_gated=is_gated,
         is_held_by_others=len(gates) > is_gated,
         nominated_node=_read_nominated(status) if waits else None,
-        refusal=_read_refusal(status) if waits else None,
+        refusal=_read_message(status, _REFUSED) if waits else None,
+        gate_message=_read_message(status, _GATED) if is_gated else None,
         node_rules=_read_node_rules(spec) if waits else _NO_RULES,
         scheduler_name=spec.text("schedulerName") or marks.DEFAULT_SCHEDULER_NAME,
         **_read_standing(parts),
@@ -277,9 +281,10 @@ def _read_bound_at(status: Fields) -> float:
     return 0.0
 
 
-def _read_refusal(status: Fields) -> str | None:
+def _read_message(status: Fields, condition: tuple[str, str, str]) -> str | None:
+    """Return the message of a condition; None if the pod does not have it."""
     for one in items(status.values.get("conditions")):
-        if (one.get("type"), one.get("status"), one.get("reason")) == _REFUSED:
+        if (one.get("type"), one.get("status"), one.get("reason")) == condition:
             return str(one.get("message") or "")
     return None
 

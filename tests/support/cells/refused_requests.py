@@ -261,6 +261,10 @@ def pod_of_another_gang() -> Decision:
     return world.engine.plan(stray, candidate_nodes=world.nodes)
 
 
+def unplanned() -> Reason:
+    return explain(ReasonCode.UNPLANNED, gang="ns/bert")
+
+
 def gathering() -> Reason:
     return explain(ReasonCode.GATHERING, gang="ns/bert", members=2, needed=4, size=4)
 

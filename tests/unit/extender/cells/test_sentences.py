@@ -78,8 +78,8 @@ SENTENCES: dict[Callable[[], Decision | Reason], tuple[ReasonCode, str]] = {
     ),
     requests.no_candidate: (
         ReasonCode.NODE_NOT_OFFERED,
-        "gang ns/bert needs 1 x 2 leaf cells; there is room, but not on the nodes that "
-        "kube-scheduler offers; check the pod's node selector and tolerations, and the nodes' free "
+        "gang ns/bert needs 1 x 2 leaf cells; there is room, but not on nodes that its pods may "
+        "use now; check the pods' node selectors, affinity and tolerations, and the nodes' free "
         "CPU and memory",
     ),
     requests.not_offered: (
@@ -145,6 +145,10 @@ SENTENCES: dict[Callable[[], Decision | Reason], tuple[ReasonCode, str]] = {
         "gang ns/bert (priority 3) is preempted by gang ns/high (priority 9 in VC a): a guaranteed "
         "gang preempts gangs of its own VC with a lower priority; pods that its controller creates "
         "again wait for free leaf cells",
+    ),
+    requests.unplanned: (
+        ReasonCode.UNPLANNED,
+        "gang ns/bert has not been planned yet; planned in its turn, usually within seconds",
     ),
     requests.gathering: (
         ReasonCode.GATHERING,
@@ -342,7 +346,7 @@ def test_every_code_has_a_sentence() -> None:
 def test_another_sentence_is_another_version_of_the_wording() -> None:
     texts = sorted(text for _, text in SENTENCES.values())
     told = "raise WORDING if a sentence has changed; a sentence that is new needs no new version"
-    assert (WORDING, zlib.crc32("\n".join(texts).encode())) == (4, 4091698350), told
+    assert (WORDING, zlib.crc32("\n".join(texts).encode())) == (5, 202280303), told
 
 
 def test_long_lists_are_cut() -> None:

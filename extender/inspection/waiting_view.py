@@ -1,0 +1,127 @@
+"""Every waiting gang, as `/v1/waiting` and the metrics show it.
+
+The list of outcomes has the gangs that were told why they wait. A gang whose pods were created a
+moment ago is not in it yet; it is found by its gated pods.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from itertools import chain
+from typing import Any
+
+from extender.cells.lasting_sentences import lasting_text
+from extender.cells.model import Reason, ReasonCode
+from extender.cells.reason_kinds import waits_for
+from extender.cells.wording import explain
+from extender.feeds.pod_feed import PodSink
+from extender.feeds.requests import single_gang
+from extender.inspection.json_views import JsonObject, if_any
+from extender.outcomes.waiting_list import RefusedPod, WaitingEntry, WaitingList
+from kube.read.managed_pod import ManagedPod
+from policy.submission import GangKey, PodUid
+from service.clock import Clock
+
+
+@dataclass(frozen=True, slots=True)
+class QueuePlace:
+    """The place of a gang in the order in which gangs are planned or charged, 1 for the first."""
+
+    queue: str
+    place: int
+    length: int
+
+
+Order = Callable[[], Iterable[GangKey]]
+
+
+class WaitingView:
+    """Shows waiting gangs; changes nothing."""
+
+    def __init__(
+        self,
+        waiting: WaitingList,
+        *,
+        pods: PodSink,
+        has_place: Callable[[PodUid], bool],
+        orders: Mapping[str, Order],
+        held_reason: Callable[[GangKey], Reason | None],
+        clock: Clock,
+    ) -> None:
+        """`orders` are the orders in which gangs are considered, by the name of the queue.
+
+        `held_reason` explains why the bindings of a gang are held, if they are.
+        """
+        self.held_reason = held_reason
+        self._waiting = waiting
+        self._pods = pods
+        self._has_place = has_place
+        self._orders = orders
+        self._clock = clock
+
+    def __iter__(self) -> Iterator[WaitingEntry]:
+        return chain(self._waiting, self._unplanned())
+
+    def of_pod(self, pod: ManagedPod) -> WaitingEntry | None:
+        """Return why a pod waits; None if it does not."""
+        found = self._waiting.of_pod(pod)
+        return found or (self._not_planned(pod) if self._is_held(pod) else None)
+
+    def places(self) -> dict[GangKey, QueuePlace]:
+        """Return the place of every gang that has one."""
+        found: dict[GangKey, QueuePlace] = {}
+        for queue, order in self._orders.items():
+            gangs = list(order())
+            for place, gang in enumerate(gangs, start=1):
+                found[gang] = QueuePlace(queue, place, len(gangs))
+        return found
+
+    def show(self, entry: WaitingEntry, places: Mapping[GangKey, QueuePlace]) -> JsonObject:
+        """Show a gang that waits as a whole, or a single pod: why, since when, for what."""
+        pod, reason, place = entry.pod, entry.reason, places.get(entry.gang)
+        asked = self._pods.workloads.first_asked(pod)
+        now = self._clock.now()
+        return {
+            "pod": pod.display_name,
+            "uid": pod.uid,
+            "gang": str(entry.gang),
+            **if_any("workload", str(pod.workload) if pod.workload else None),
+            "wholeGang": not isinstance(entry, RefusedPod),
+            "vc": pod.vc,
+            "class": pod.charged_class,
+            "user": pod.charged_user,
+            "code": reason.code,
+            "waitsFor": waits_for(reason.code),
+            "reason": reason.text,
+            "condition": lasting_text(reason),
+            "change": reason.change,
+            "since": entry.since.isoformat(timespec="seconds"),
+            "asked": datetime.fromtimestamp(asked, UTC).isoformat(timespec="seconds"),
+            "ageSeconds": max(0, round(now.timestamp() - asked)),
+            **_show_place(place),
+        }
+
+    def _unplanned(self) -> Iterator[WaitingEntry]:
+        """Find gangs whose pods the gate holds and that were told nothing yet."""
+        seen: set[GangKey] = set()
+        for pod in chain(self._pods, self._pods.helpers.pods.values()):
+            if self._is_held(pod) and self._waiting.of_pod(pod) is None:
+                entry = self._not_planned(pod)
+                if entry.gang not in seen:
+                    seen.add(entry.gang)
+                    yield entry
+
+    def _is_held(self, pod: ManagedPod) -> bool:
+        return pod.is_gated and not self._has_place(pod.uid)
+
+    def _not_planned(self, pod: ManagedPod) -> WaitingEntry:
+        gang = single_gang(pod) if pod.is_charged_alone else pod.gang.key
+        reason = explain(ReasonCode.UNPLANNED, gang=str(gang))
+        since = datetime.fromtimestamp(pod.created, UTC)
+        return WaitingEntry(gang=gang, pod=pod, reason=reason, since=since)
+
+
+def _show_place(place: QueuePlace | None) -> dict[str, Any]:
+    if place is None:
+        return {}
+    return {"queue": place.queue, "place": place.place, "of": place.length}

@@ -1,0 +1,177 @@
+"""Waiting is visible everywhere: `/v1/waiting`, conditions, Events, explanations."""
+
+import asyncio
+from collections.abc import AsyncIterator
+
+import pytest
+import pytest_asyncio
+
+from tests.controlplane.api import JsonObject
+from tests.controlplane.binaries import Binaries
+from tests.controlplane.cluster import ControlPlane, ControlPlaneOptions
+from tests.controlplane.waiting import poll_until
+from tests.support.installed.gangs import create, end, gang_pods, running
+from tests.support.installed.installation import Installation, installed
+from tests.support.installed.policies import delete_policy, put_policy
+from tests.support.kube.pods import a_new_pod
+from tests.support.kube.workloads import a_template, a_workload
+
+QUOTAS = "groups:\n- {name: g, limits: {leafCells: 16}, over: queue, users: [{name: alice}]}\n"
+
+
+@pytest.fixture(scope="module")
+def plane_options(binaries: Binaries) -> ControlPlaneOptions:
+    flags = ("--feature-gates=GenericWorkload=true",) if binaries.has_pod_groups else ()
+    beta = "--runtime-config=scheduling.k8s.io/v1beta1=true"
+    return ControlPlaneOptions(
+        apiserver_flags=(*flags, beta) if flags else (),
+        controller_manager_flags=flags,
+        scheduler_flags=flags,
+    )
+
+
+@pytest.fixture(scope="module")
+def node_count() -> int:
+    return 2
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="session")
+async def cellgate(plane: ControlPlane) -> AsyncIterator[Installation]:
+    """With two webhooks: only one of them speaks for extenders that are away."""
+    async with installed(plane, webhooks=2) as installation:
+        yield installation
+
+
+async def until_waiting(cellgate: Installation, **codes: str) -> dict[str, JsonObject]:
+    """The entries of `/v1/waiting` by gang, once the gangs wait for these reasons."""
+    found: dict[str, JsonObject] = {}
+
+    async def look() -> bool:
+        found.clear()
+        found.update({one["gang"].split("/")[1]: one for one in await cellgate.waiting()})
+        return {name: one["code"] for name, one in found.items()} == codes
+
+    await poll_until(look, deadline_seconds=15, explain=lambda: f"waiting: {found}")
+    return found
+
+
+async def until_told(plane: ControlPlane, path: str, message: str) -> JsonObject:
+    """A pod, once its condition says so."""
+
+    def is_told(pod: JsonObject) -> bool:
+        return bool(condition_of(pod)["message"] == message)
+
+    return await plane.api.wait_until(path, is_told)
+
+
+def condition_of(pod: JsonObject) -> JsonObject:
+    conditions: list[JsonObject] = pod["status"]["conditions"]
+    (found,) = (one for one in conditions if one["type"] == "PodScheduled")
+    return found
+
+
+async def events_of(plane: ControlPlane, pods: str, kind: str, reason: str) -> list[JsonObject]:
+    """The Events about objects of a kind."""
+    items = (await plane.api.get(pods.removesuffix("pods") + "events"))["items"]
+    return [
+        one for one in items if (one["involvedObject"]["kind"], one["reason"]) == (kind, reason)
+    ]
+
+
+async def submit_job(plane: ControlPlane, pods: str, name: str) -> None:
+    """A Job whose two pods are a gang."""
+    pod = a_new_pod("unused").with_gpus(8).of_class("test").ending_at_once()
+    pod = pod.labelled("cellgate.io/gang-size", "2").with_spec(restartPolicy="Never")
+    fields = {"completions": 2, "parallelism": 2, "completionMode": "Indexed"}
+    job = a_workload("Job", name, template=a_template(pod), namespace=None, **fields)
+    await plane.api_as("bob").create(f"/apis/batch/v1/namespaces/{pods.split('/')[4]}/jobs", job)
+
+
+async def create_native(plane: ControlPlane, pods: str) -> None:
+    """A native gang of two."""
+    policy = {"gang": {"minCount": 2}}
+    spec = {"priorityClassName": "test", "schedulingPolicy": policy}
+    group = {"metadata": {"name": "native"}, "spec": spec}
+    namespace = pods.split("/")[4]
+    path = f"/apis/scheduling.k8s.io/v1beta1/namespaces/{namespace}/podgroups"
+    await plane.api.create(path, group)  # as the admin: users may not
+    members = [a_new_pod(f"native-{index}").with_gpus(8) for index in range(2)]
+    for pod in members:
+        await plane.api.create(pods, pod.in_native_gang("native").of_class("test").ending_at_once())
+
+
+async def until_all_say_why(
+    plane: ControlPlane, pods: str, waiting: dict[str, JsonObject]
+) -> list[JsonObject]:
+    """All pods, once the condition of each that waits says why its gang waits."""
+    everyone: list[JsonObject] = (await plane.api.get(pods))["items"]
+    for pod in everyone:
+        name = pod["metadata"]["name"]
+        if name.startswith("first"):
+            continue
+        said = waiting[name.split("-")[0]]["condition"]
+        condition = condition_of(await until_told(plane, f"{pods}/{name}", said))
+        assert (condition["status"], condition["reason"]) == ("False", "SchedulingGated")
+        assert not any(number in said for number in ("members now", "so far"))
+    return everyone
+
+
+async def until_restarted_leader_has_nothing_to_say(cellgate: Installation, **codes: str) -> None:
+    """Restart the leader: the next one finds the pods told, and writes nothing again."""
+    written = await cellgate.extender_metric("cellgate_extender_gate_messages_total")
+    assert written >= 6
+    await cellgate.extender.stop()
+    await cellgate.start_extender()
+    await until_waiting(cellgate, **codes)
+    await asyncio.sleep(5)
+    assert await cellgate.extender_metric("cellgate_extender_gate_messages_total") == 0
+
+
+async def test_every_waiting_gang_is_listed_and_its_pods_say_why(
+    plane: ControlPlane, cellgate: Installation, pods: str, binaries: Binaries
+) -> None:
+    await put_policy(plane, "quotas", QUOTAS)
+    await asyncio.sleep(2)  # in force on every replica by then
+    await create(plane, pods, gang_pods("first", size=2, gpus=8))
+    await running(plane, pods, "first", size=2)
+    await submit_job(plane, pods, "job")
+    await create(plane, pods, gang_pods("half", size=3, gpus=8)[:1])
+    for pod in gang_pods("quota", size=3, gpus=8):
+        await plane.api_as("alice").create(pods, pod)
+    codes = {"job": "no-room", "half": "gathering", "quota": "quota"}
+    if binaries.has_pod_groups:
+        await create_native(plane, pods)
+        codes["native"] = "no-room"
+    found = await until_waiting(cellgate, **codes)
+    assert {name: one["waitsFor"] for name, one in found.items()} == {
+        name: {"no-room": "cells", "gathering": "members"}.get(code, code)
+        for name, code in codes.items()
+    }
+    assert (found["job"]["queue"], found["job"]["place"]) == ("cells", 1)
+    assert (found["quota"]["queue"], found["quota"]["place"], found["quota"]["of"]) == (
+        "quota",
+        1,
+        1,
+    )
+    assert all(0 <= one["ageSeconds"] < 60 for one in found.values())
+    metric = "cellgate_extender_waiting_gangs{"
+    assert await cellgate.extender_metric(metric) == len(codes)
+
+    everyone = await until_all_say_why(plane, pods, found)
+    shown = await plane.kubectl("get", "pods", "-n", pods.split("/")[4])
+    assert shown.stdout.count("SchedulingGated") == len(everyone) - 2
+    assert [one["involvedObject"]["name"] for one in await events_of(plane, pods, "Job", "Waiting")]
+    namespace = pods.split("/")[4]
+    told = await cellgate.inspect(f"/v1/gangs/{namespace}/job")
+    assert (told["state"], told["waiting"]["code"]) == ("waiting", "no-room")
+
+    await until_restarted_leader_has_nothing_to_say(cellgate, **codes)
+    if binaries.has_pod_groups:
+        await end(plane, pods, "native", size=2)
+    await end(plane, pods, "first", size=2)
+    await delete_policy(plane, "quotas")
+    started = await plane.api.wait_until(
+        f"{pods}/{found['job']['pod'].split('/')[1]}", lambda pod: pod["spec"].get("nodeName")
+    )
+    assert condition_of(started)["status"] == "True"
+    assert "message" not in condition_of(started)
