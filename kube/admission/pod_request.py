@@ -14,7 +14,7 @@ from kube.read.managed_pod import ManagedPod, charged_gang
 from kube.read.pod_groups import PodGroup
 from kube.read.pod_resources import read_requests
 from kube.shaping.shaper import Shaped, shape_pod
-from kube.values.objects import mapping
+from kube.values.objects import items, mapping
 from policy.admission.charge_request import ChargeRequest
 from policy.errors import RequestError
 from policy.pod_resources import Amounts
@@ -33,7 +33,7 @@ class PodRequest:
     charge: ChargeRequest
     shaped: Shaped
     amounts: Amounts = ()
-    """What the pod requests of each resource beside leaf cells; nothing if shapes change that."""
+    """What the pod requests of each resource beside leaf cells, once it is shaped."""
 
 
 def build_pod_request(
@@ -96,8 +96,16 @@ def build_pod_request(
 
 
 def _amounts(obj: Mapping[str, Any], shaped: Shaped) -> Amounts:
-    is_changed = any("/resources" in operation["path"] for operation in shaped.patch)
-    return () if is_changed else read_requests(mapping(obj.get("spec")))
+    """Return what a pod requests once it is shaped: shapes replace containers and fields whole."""
+    spec = dict(mapping(obj.get("spec")))
+    for operation in shaped.patch:
+        name, _, place = operation["path"].removeprefix("/spec/").partition("/")
+        if place:
+            spec[name] = [*items(spec.get(name))]
+            spec[name][int(place)] = operation["value"]
+        else:
+            spec[name] = operation.get("value")
+    return read_requests(spec)
 
 
 def _member_leaf_count(pod: ManagedPod) -> int | None:

@@ -319,7 +319,7 @@ FUNCTION ledger_days(integer,timestamp with time zone,timestamp with time zone) 
 
 FUNCTION ledger_end(uuid[],text,timestamp with time zone) RETURNS SETOF charges; -- 5a138c111d71884d290d646dbd4b826a
 
-FUNCTION ledger_exceeded(charges,holdings[],jsonb) RETURNS jsonb; -- 593d65dd4944c7818490d6c2d9e2f1e7
+FUNCTION ledger_exceeded(charges,holdings[],jsonb) RETURNS jsonb; -- 24d5658f5be2abb85c2c1b042a2de6c4
 
 FUNCTION ledger_existing(charges,charges,interval,timestamp with time zone) RETURNS json; -- 31192bf8fe8d6a8b54797e7a536b7f99
 

@@ -158,3 +158,23 @@ async def test_what_cannot_be_read_is_not_for_a_groups_admin_to_change(deletes: 
         "the stored document cannot be parsed, so only a policy admin may change it"
     )
     assert (await reviews.validate(a_review(after, old=broken, user="root"))).is_allowed
+
+
+async def test_what_has_no_effect_is_told_at_apply() -> None:
+    reviews = _reviews(Webhook(), seen=await _four_nodes())
+    unserved = CLUSTER.replace("nvidia.com/gpu", "google.com/tpu")
+    answer = await reviews.validate(a_review(a_policy_map("cluster", unserved), user="root"))
+    assert (answer.is_allowed, list(answer.warnings)) == (
+        True,
+        [
+            'cellgate: nodeTopology[0].leafResource: "google.com/tpu" is not served: cells are '
+            "built of amd.com/gpu, nvidia.com/gpu only"
+        ],
+    )
+    settings = "".join(f"strange{place}: 1\n" for place in range(12))
+    hived = f"{settings}physicalCluster: {{}}\n"
+    answer = await reviews.validate(a_review(a_policy_map("cluster", hived), user="root"))
+    assert (len(answer.warnings), answer.warnings[-1]) == (
+        11,
+        "cellgate: 2 more warnings; see cellgate check",
+    )

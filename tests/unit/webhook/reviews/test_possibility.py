@@ -112,6 +112,20 @@ async def test_a_pod_that_requests_more_than_any_node_has_is_told_and_may_be_ref
     assert said(await coming.templates.mutate(a_review(job))) == []
 
 
+SHAPE = f"{HEAD}Shaping\nshapes:\n- {{name: all, fixedRequests: {{cpu: COUNT}}, env: {{A: b}}}}\n"
+
+
+async def test_what_a_shape_sets_counts_instead_of_what_the_pod_requests() -> None:
+    pod = a_pod(8)
+    pod["spec"]["containers"][0]["resources"]["requests"] = {"cpu": "65"}
+    webhook = await a_webhook(derived_text(lab=2), shaping=SHAPE.replace("COUNT", "64"))
+    told = said(await webhook.pods.mutate(a_review(pod)))
+    assert not any("can never start" in line for line in told)
+    webhook = await a_webhook(derived_text(lab=2), shaping=SHAPE.replace("COUNT", "72"))
+    told = said(await webhook.pods.mutate(a_review(a_pod(8))))
+    assert any("one pod requests 72 CPUs" in line for line in told)
+
+
 async def test_a_gang_that_may_start_is_not_mentioned() -> None:
     webhook = await a_webhook(derived_text(lab=2), rules=REFUSE)
     gang = LABELS | {"cellgate.io/gang": "bert", "cellgate.io/gang-size": "2"}
