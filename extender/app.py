@@ -43,6 +43,7 @@ from service.http import build_app
 from service.metrics import ServiceMetrics
 from service.runner import RunningService, run_service
 from service.tasks import Supervisor, in_slices
+from state.history.runs import RunHistory
 from state.ledger.ledger import Ledger
 from state.log.log import DecisionLog
 from state.log.metrics import LogMetrics
@@ -65,11 +66,13 @@ async def run_extender(
     log: DecisionLog,
     ledger: Ledger | None = None,
     seen_nodes: SeenNodes | None = None,
+    history: RunHistory | None = None,
 ) -> AsyncIterator[RunningService]:
     """Run an extender while the body runs; its health says when it is ready.
 
     Without a ledger, which only tests do, charges of the webhook are never confirmed. Without
-    `seen_nodes` the webhook does not know which nodes there are.
+    `seen_nodes` the webhook does not know which nodes there are, and without a history no replica
+    knows which runs are recorded.
     """
     settings.check()
     clock, measured = Clock(), ServiceMetrics()
@@ -81,6 +84,7 @@ async def run_extender(
         ledger=ledger,
         registry=measured.registry,
         settings=settings,
+        history=history,
     )
     if state.file is not None:
         await state.file.load()
@@ -197,6 +201,8 @@ def _start(
     supervisor.start("volumes", follow_volumes(state.volumes, client, state.clock))
     supervisor.start("topology", state.topology.run())
     supervisor.start("events", state.events.run())
+    if state.history is not None:
+        supervisor.start("history", state.runs.check_forever(lambda: state.leading.is_leading))
     if state.file is not None:
         supervisor.start("cluster file", state.file.run())
 
@@ -254,6 +260,7 @@ def _leader_tasks(
     yield state.reclaims.run()
     yield state.budget_sync.run()
     yield state.census.run()
+    yield state.runs.run()
     yield expire_leases(
         state.cluster,
         being_bound=verbs.calls.under_way,
