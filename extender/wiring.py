@@ -250,7 +250,7 @@ class ExtenderVerbs:
         self.pending = PendingWrites()
         self.calls = HeldCalls(self.pending, is_stopping=is_stopping)
         self.evictions = _build_evictions(state, client)
-        cells = ClusterCells(
+        self.cells = cells = ClusterCells(
             state.cluster,
             state.pods,
             outcomes=state.outcomes,
@@ -289,8 +289,6 @@ class ExtenderVerbs:
             pods=state.pods,
             ends=state.outcomes.ends,
             waiting=self.waiting,
-            policies=state.policies,
-            to_request=to_request,
             raises=state.class_raiser,
             log=state.log,
         )

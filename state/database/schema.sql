@@ -395,23 +395,17 @@ FUNCTION ledger_time(date,date,timestamp with time zone) RETURNS TABLE(day date,
 
 FUNCTION ledger_usage(holdings) RETURNS json; -- e4c36789c2d07fdab9ca9e8e9aa005e8
 
-<<<<<<< HEAD
-FUNCTION observe_nodes(text,bigint,jsonb,text[],interval,timestamp with time zone) RETURNS void SECURITY DEFINER SET search_path=public, pg_temp; -- 8572f4e111755b5d95b9338a94a8476b
-
-FUNCTION retain_nodes(text,bigint,text[],timestamp with time zone) RETURNS void SECURITY DEFINER SET search_path=public, pg_temp; -- 06a34b8240b6e1aa6d225de3f5f55462
-=======
 FUNCTION merge_members(jsonb,jsonb) RETURNS jsonb; -- 358f5c2d521c5ef8784486230b6a4091
 
 FUNCTION merge_runs(gang_history,gang_history) RETURNS gang_history; -- 372f4a5047ede3c884e364d8fef14843
 
-FUNCTION observe_nodes(text,bigint,jsonb,text[],interval,timestamp with time zone) RETURNS void SECURITY DEFINER SET search_path=public, pg_temp; -- aea5bb313677877c19d491c5d2720cfc
+FUNCTION observe_nodes(text,bigint,jsonb,text[],interval,timestamp with time zone) RETURNS void SECURITY DEFINER SET search_path=public, pg_temp; -- 8572f4e111755b5d95b9338a94a8476b
 
 FUNCTION record_run(gang_history) RETURNS void; -- 33b11c396e067f1fc08d6755d0997c24
 
 FUNCTION record_runs(jsonb) RETURNS void SECURITY DEFINER SET search_path=public, pg_temp; -- c0805bab5ac4da540b6ead1ceabf3a18
 
-FUNCTION retain_nodes(text,bigint,text[],timestamp with time zone) RETURNS void SECURITY DEFINER SET search_path=public, pg_temp; -- 66602362655a8c80fc6847f69a410486
->>>>>>> main
+FUNCTION retain_nodes(text,bigint,text[],timestamp with time zone) RETURNS void SECURITY DEFINER SET search_path=public, pg_temp; -- 06a34b8240b6e1aa6d225de3f5f55462
 
 FUNCTION run_holds(gang_history) RETURNS TABLE(since timestamp with time zone, until timestamp with time zone, leaf_count integer, leaf_type text); -- 815fafc1c062a3fed3a1c4be489502bc
 
