@@ -1,6 +1,5 @@
 """The ledger follows the pods."""
 
-from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from uuid import UUID, uuid4
@@ -9,59 +8,17 @@ import pytest
 
 from extender.settings import LEADERSHIP
 from extender.upkeep import ledger_sync
-from extender.upkeep.ledger_sync import LedgerSync
 from kube import marks
-from policy.classes import Classes, PriorityClass
-from policy.policy import build
-from policy.quotas.charge import Charge
 from policy.quotas.limits import Limit, Measure, Scope
-from policy.quotas.quota_table import QuotaGroup, QuotaTable
 from policy.submission import ClassName, GangKey, GroupName, UserName
-from service.clock import Clock
 from state.ledger.ledger import Charged, LeaderTerm
-from tests.support.extender.group_sizes import GroupSizes
-from tests.support.extender.shell import Shell
+from tests.support.extender.books import Books, Later, gang_charge, prove_later
 from tests.support.kube.pods import PodBuilder, a_pod
-from tests.support.state.charges import a_charge
-from tests.support.twins.ledger import MemoryLedger
-
-CLASSES = Classes.of(
-    [PriorityClass(name=ClassName("prod"), cell_priority=9, high=True)], default=ClassName("prod")
-)
-
-VISION = QuotaGroup(name=GroupName("vision"))
-POLICY = replace(build({}), classes=CLASSES, quotas=QuotaTable([VISION]))
-
-
-def gang_charge(gang: str, *, decision: UUID) -> Charge:
-    key = GangKey("lab", gang)
-    return a_charge(key, decision=decision, group=None, leaf_type=None, leaf_count=16)
 
 
 def member(name: str, decision: UUID) -> PodBuilder:
     pod = a_pod(name).with_gpus(8).in_vc("lab").in_gang("g", size=2).of_class("prod")
     return pod.submitted_by("alice").annotated(marks.DECISION_ANNOTATION, str(decision))
-
-
-class Books:
-    def __init__(self, now: Callable[[], datetime] = lambda: datetime.now(UTC)) -> None:
-        self.ledger = MemoryLedger(now)
-        self.shell = Shell()
-        self.seconds = 0.0
-        self.has_leases = True
-        self.keeper = LedgerSync(
-            ledger=self.ledger,
-            pods=self.shell.pods,
-            sizes=GroupSizes(2),
-            policy=lambda: POLICY,
-            has_leases=lambda _: self.has_leases,
-            term=lambda: LeaderTerm(leadership=LEADERSHIP, epoch=1),
-            metrics=self.shell.metrics,
-            clock=Clock(monotonic=lambda: self.seconds),
-        )
-
-    async def held(self) -> int:
-        return (await self.ledger.usage(Scope(UserName("alice")))).leaf_cells
 
 
 async def test_a_charge_is_confirmed_with_its_pods_and_released_with_the_last() -> None:
@@ -218,22 +175,6 @@ async def test_pods_that_are_charged_alone_are_released_one_by_one() -> None:
     assert (live.charge.gang.name, live.charge.leaf_count) == ("b", 8)
 
 
-class Later:
-    """A clock of the ledger, some time ago or now."""
-
-    def __init__(self) -> None:
-        self.ago = timedelta()
-
-    def __call__(self) -> datetime:
-        return datetime.now(UTC) - self.ago
-
-
-async def _prove_later(books: Books, clock: Later, *, seconds: float) -> None:
-    """Compare after so many seconds: for the ledger, what it has was charged then."""
-    clock.ago -= timedelta(seconds=seconds)
-    await books.keeper.prove()
-
-
 async def test_a_forged_member_raises_the_charge_of_its_gang_for_seconds_only() -> None:
     clock = Later()
     books, decision = Books(clock), uuid4()
@@ -245,9 +186,9 @@ async def test_a_forged_member_raises_the_charge_of_its_gang_for_seconds_only() 
     await books.keeper.settle()
     clock.ago = timedelta()
     await books.ledger.resize(charge, 4000)
-    await _prove_later(books, clock, seconds=9)
+    await prove_later(books, clock, seconds=9)
     assert await books.held() == 4000  # its pods may be on their way
-    await _prove_later(books, clock, seconds=2)
+    await prove_later(books, clock, seconds=2)
     assert await books.held() == 16
     assert books.shell.drift("ledger-corrected") == 1
 
@@ -260,7 +201,7 @@ async def test_a_gang_that_is_not_whole_pays_for_no_forged_member_either() -> No
     books.shell.pods.upsert(member("a", decision))
     await books.keeper.settle()
     await books.ledger.resize(charge, 4000)
-    await _prove_later(books, clock, seconds=11)
+    await prove_later(books, clock, seconds=11)
     assert await books.held() == 16  # the other one may ask for as much
 
 
@@ -272,7 +213,7 @@ async def test_a_forged_first_member_is_forgotten_when_the_real_ones_are_there()
     for name in ("a", "b"):
         books.shell.pods.upsert(member(name, decision))
     await books.keeper.settle()
-    await _prove_later(books, clock, seconds=11)
+    await prove_later(books, clock, seconds=11)
     assert await books.held() == 16
 
 
@@ -284,64 +225,11 @@ async def test_members_that_are_larger_keep_what_their_gang_grew_by() -> None:
     await books.ledger.resize(charge, 5)
     books.shell.pods.upsert(member("b", decision).with_gpus(4))
     await books.keeper.settle()
-    await _prove_later(books, clock, seconds=11)
+    await prove_later(books, clock, seconds=11)
     assert await books.held() == 5
     books.shell.pods.upsert(member("a", decision).with_gpus(1))
-    await _prove_later(books, clock, seconds=1)
+    await prove_later(books, clock, seconds=1)
     assert await books.held() == 5
-
-
-def late_member(name: str, decision: UUID, leaf_count: int) -> PodBuilder:
-    pod = a_pod(name).with_gpus(leaf_count).in_vc("lab").in_gang("g", size=4).of_class("prod")
-    pod = pod.annotated(marks.LATE_ANNOTATION, "2x8").submitted_by("alice")
-    return pod.annotated(marks.DECISION_ANNOTATION, str(decision))
-
-
-async def _charge_late(books: Books, decision: UUID) -> None:
-    """Two members have one leaf cell each, two that are created later have eight."""
-    charge = replace(gang_charge("g", decision=decision), leaf_count=18)
-    await books.ledger.charge(replace(charge, places=14, gang_size=4, leaf_count_each=1))
-    books.shell.pods.upsert(late_member("a", decision, 1).bound_to("node-00"))
-
-
-async def test_members_that_are_created_later_are_charged_while_their_cells_are_leased() -> None:
-    clock = Later()
-    books, decision = Books(clock), uuid4()
-    await _charge_late(books, decision)
-    helper = late_member("launcher", decision, 0).bound_to("node-00")
-    books.shell.pods.upsert(helper)
-    await books.keeper.settle()
-    await _prove_later(books, clock, seconds=11)
-    (live,) = await books.ledger.charges()
-    assert (live.charge.leaf_count, live.charge.places) == (18, 14), "a helper pays until they come"
-
-
-async def test_late_members_that_do_not_come_are_not_charged_once_their_cells_are_free() -> None:
-    clock = Later()
-    clock.ago = timedelta(minutes=2)
-    books, decision = Books(clock), uuid4()
-    await _charge_late(books, decision)
-    await books.keeper.settle()
-    clock.ago = timedelta()
-    await books.keeper.compare()
-    assert await books.held() == 18
-    books.has_leases = False
-    await books.keeper.compare()
-    assert await books.held() == 2, "another member may be created at any time"
-    (live,) = await books.ledger.charges()
-    assert live.charge.places == 0, "they pay anew if they come after all"
-
-
-async def test_a_forged_member_raises_no_charge_while_late_members_are_awaited() -> None:
-    clock = Later()
-    books, decision = Books(clock), uuid4()
-    await _charge_late(books, decision)
-    books.shell.pods.upsert(late_member("b", decision, 1).bound_to("node-01"))
-    await books.keeper.settle()
-    (live,) = await books.ledger.charges()
-    await books.ledger.resize(live.charge, 4000)
-    await _prove_later(books, clock, seconds=11)
-    assert await books.held() == 18
 
 
 async def test_what_was_let_in_without_the_ledger_does_not_expire_while_it_runs() -> None:
