@@ -62,14 +62,24 @@ def shape_now(gang: QueuedGang, cells: Cells) -> GangShape:
     )
 
 
+def unready_request(gang: QueuedGang, cells: Cells) -> MemberRequest | None:
+    """Return the request that is decided first for a gang, if that takes long to prepare."""
+    first = next(iter(_requests(gang, unplaced(gang, cells), cells)), None)
+    return None if first is None or cells.is_ready(first) else first
+
+
 def decide_unplaced(gang: QueuedGang, cells: Cells, nodes: Nodes, *, now: float) -> list[Decision]:
     """Decide about them, on nodes that all of them can use."""
     members = unplaced(gang, cells)
-    sizes = _sizes(gang, members, cells)
-    counts, least = sizes.leaf_counts, sizes.gang_min
-    requests = [replace(pod.request, gang_leaf_counts=counts, gang_min=least) for pod in members]
+    requests = _requests(gang, members, cells)
     search = RoomSearch(gang, members, cells=cells, nodes=nodes, now=now)
     return _decide_all(cells, requests, search, is_whole=gang.starts_whole, now=now)
+
+
+def _requests(gang: QueuedGang, members: Sequence[QueuedPod], cells: Cells) -> list[MemberRequest]:
+    sizes = _sizes(gang, members, cells) if members else KnownSizes((), None)
+    counts, least = sizes.leaf_counts, sizes.gang_min
+    return [replace(pod.request, gang_leaf_counts=counts, gang_min=least) for pod in members]
 
 
 def _sizes(gang: QueuedGang, members: Sequence[QueuedPod], cells: Cells) -> KnownSizes:
