@@ -5,7 +5,8 @@ its place. Reports come in any order: a pod before its node, a place before its 
 """
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import combinations
 
@@ -96,6 +97,16 @@ class ClusterRoom:
     def pod(self, uid: PodUid) -> NodePod:
         """Return what is known of a pod; an unknown one needs nothing."""
         return self._pods.get(uid) or NodePod()
+
+    @contextmanager
+    def assuming(self, pods: Mapping[PodUid, NodePod]) -> Iterator[None]:
+        """Know pods without a node for a moment, while questions about them are answered."""
+        self._pods.update(pods)
+        try:
+            yield
+        finally:
+            for uid in pods:
+                del self._pods[uid]
 
     # -- where pods count
 

@@ -1,7 +1,7 @@
 """What a pod means for its gang: who asks, for which class and VC, and which group pays. Pure."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 from uuid import NAMESPACE_URL, UUID, uuid5
 
@@ -14,12 +14,16 @@ from kube.read.managed_pod import ManagedPod, charged_gang
 from kube.read.pod_groups import PodGroup
 from kube.shaping.shaper import Shaped, shape_pod
 from policy.admission.charge_request import ChargeRequest
+from policy.classes import Classes
 from policy.errors import RequestError
 from policy.policy import Policy
 from policy.submission import DEFAULT_VC, ClassName, Submission
 from policy.wording import quote
 
 _GROUP_PATH = f"metadata.labels[{marks.GROUP_LABEL}]"
+
+IsDefault = Callable[[ClassName], bool]
+"""Whether the API server gives a class to pods that name none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,6 +92,23 @@ def build_pod_request(
     check_fixed(pod, shapes)
     shaped = shape_pod(obj, shapes, user=origin.user)
     return PodRequest(pod=pod, charge=charge, shaped=shaped)
+
+
+def without_unlisted_default(
+    pod: ManagedPod, *, classes: Classes, is_default: IsDefault
+) -> ManagedPod:
+    """Return a pod without a class that only Kubernetes' default for pods gave it."""
+    is_given = is_unlisted_default(pod.class_name, classes=classes, is_default=is_default)
+    return replace(pod, class_name=None) if is_given else pod
+
+
+def is_unlisted_default(
+    class_name: ClassName | None, *, classes: Classes, is_default: IsDefault
+) -> bool:
+    """Tell whether a class is not listed, but Kubernetes' default for pods that name none."""
+    if class_name is None or not classes.entries or not is_default(class_name):
+        return False
+    return not classes.is_listed(class_name)
 
 
 def _member_leaf_count(pod: ManagedPod) -> int | None:

@@ -1,6 +1,6 @@
 """The derived form of the Cluster document: cells are built from the labels of live nodes."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import ClassVar, Final
 
 from pydantic import Field
@@ -116,6 +116,19 @@ class DerivedClusterDocument(ClusterDocument):
     def warnings(self) -> tuple[Problem, ...]:
         """Promises that are clear only as long as one entry has nodes of their leaf type."""
         return tuple(find_doubtful(list(self._wishes()), self.node_topology))
+
+    def warnings_for(self, served: Collection[str]) -> tuple[Problem, ...]:
+        """Return the warnings, and the entries that build no cells: their resource is not read."""
+        known = listing(served := sorted(served))
+        unserved = [
+            Problem(
+                join_path(("nodeTopology", place, "leafResource")),
+                f"{quote(entry.leaf_resource)} is not served: cells are built of {known} only",
+            )
+            for place, entry in enumerate(self.node_topology)
+            if entry.leaf_resource not in served
+        ]
+        return (*unserved, *self.warnings)
 
     def builder(self) -> Builder:
         """Return a builder of the cells of live nodes."""

@@ -1,6 +1,6 @@
 """What both forms of the Cluster document share, and what is built from them."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar, Final, Literal, Protocol
 
@@ -128,6 +128,10 @@ class ClusterDocument(Document):
     def warnings(self) -> tuple[Problem, ...]:
         """What is allowed, but probably a mistake, before any node is known."""
         return ()
+
+    def warnings_for(self, served: Collection[str]) -> tuple[Problem, ...]:
+        """Return all warnings, given the leaf resources of pods and nodes that are read."""
+        return self.warnings
 
     @property
     def label_keys(self) -> tuple[str, ...]:

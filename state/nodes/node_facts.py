@@ -1,4 +1,4 @@
-"""What the webhook knows of nodes: those that the extender's leader saw in the last days.
+"""How large gangs can be: by the nodes that the extender's leader saw in the last days.
 
 Promises and workloads are judged by them. They are a help to people and no guarantee: if they are
 unknown, or were not read for a while, nothing is said about what can never run.
@@ -10,7 +10,6 @@ import logging
 from collections.abc import Callable, Sequence
 from typing import Final, NoReturn
 
-from kube.follow.policies import PolicySink
 from policy.capacity import Capacity
 from policy.cluster.document import ClusterDocument, NodeCount
 from policy.errors import BackendError
@@ -32,22 +31,28 @@ class NodeFacts:
     """How large gangs can be, by the Cluster document in force and the nodes seen lately."""
 
     def __init__(
-        self, seen: SeenNodes | None, *, policies: PolicySink, monotonic: Callable[[], float]
+        self,
+        seen: SeenNodes | None,
+        *,
+        document: Callable[[], ClusterDocument | None],
+        monotonic: Callable[[], float],
     ) -> None:
-        """Without `seen`, only a document that lists its cells says how large gangs can be."""
+        """`document` returns the Cluster document in force.
+
+        Without `seen`, only a document that lists its cells says how large gangs can be.
+        """
         self._seen = seen
-        self._policies = policies
+        self._document_now = document
         self._monotonic = monotonic
         self._document: ClusterDocument | None = None
         self._capacity: Capacity | None = None
         self._valid_until = 0.0
         self._woken = asyncio.Event()
-        policies.on_change.append(self._woken.set)
 
     @property
     def capacity(self) -> Capacity | None:
         """How large gangs can be; None if that is unknown."""
-        is_current = self._document is self._policies.policy.cluster
+        is_current = self._document is self._document_now()
         return self._capacity if is_current and self._monotonic() < self._valid_until else None
 
     async def count(
@@ -63,6 +68,17 @@ class NodeFacts:
             logger.warning("nodes not read, will retry", extra={"error": str(exc)})
             return None
 
+    def wake(self) -> None:
+        """Read the nodes soon: the Cluster document may be another one."""
+        self._woken.set()
+
+    async def refresh_if_old(self) -> None:
+        """Read the nodes now unless that was done a moment ago: for a caller without `run`."""
+        is_current = self._document is self._document_now()
+        age = self._monotonic() - (self._valid_until - _VALID_SECONDS)
+        if not is_current or age >= _EVERY_SECONDS:
+            await self.refresh()
+
     async def run(self) -> NoReturn:
         """Read the nodes periodically, and when the policy changes, until cancelled."""
         while True:
@@ -73,7 +89,7 @@ class NodeFacts:
 
     async def refresh(self) -> None:
         """Read the nodes now; what was known stays if that fails."""
-        document = self._policies.policy.cluster
+        document = self._document_now()
         depends = document is not None and document.depends_on_nodes
         counts: tuple[NodeCount, ...] | None = ()
         if document is not None and depends:
