@@ -86,6 +86,7 @@ class ExtenderState:
     ) -> None:
         self.log = log
         self.history = history
+        self.settings = settings
         self.clock = clock
         self.metrics = ExtenderMetrics(registry)
         self.events = EventWriter(client, clock)
@@ -247,7 +248,11 @@ class ExtenderVerbs:
             clock=state.clock,
         )
         self.pending = PendingWrites()
-        self.calls = HeldCalls(self.pending, is_stopping=is_stopping)
+        self.calls = HeldCalls(
+            self.pending,
+            is_stopping=is_stopping,
+            longest_seconds=state.settings.hold_seconds,
+        )
         self.evictions = _build_evictions(state, client)
         self.cells = cells = ClusterCells(
             state.cluster,
