@@ -56,6 +56,8 @@ RELEASED_ANNOTATION: Final = "cellgate.io/released"
 the version of the pod before that; it has no other meaning."""
 RECLAIMED_MARK: Final = "cellgate.io/reclaimed"
 """On a workload that Cellgate suspended for another gang: an annotation and a label."""
+EXTENDER_LEADERSHIP: Final = "cellgate-extender"
+"""The Lease by which the extenders elect their leader."""
 QUEUED_GATE: Final = "cellgate.io/queued"
 SCHEDULER_NAME: Final = "cellgate-scheduler"
 

@@ -24,6 +24,7 @@ from webhook.admission.memory_decider import LiveUsage
 from webhook.certificates.callers import require_client_certificate
 from webhook.certificates.provider import build_certificates
 from webhook.cluster_view import ClusterView
+from webhook.leaderless_pods import LeaderlessPods, build_election
 from webhook.metrics import WebhookMetrics
 from webhook.routes import add_routes
 from webhook.settings import WebhookSettings
@@ -97,7 +98,20 @@ async def run_webhook(
         webhook.supervisor.start("ledger probe", reviews.breaker.run())
         webhook.supervisor.start("recent gangs", reviews.recent.run())
         webhook.supervisor.start("node facts", reviews.facts.run())
+        if settings.identity:  # `cellgate run` has no leadership
+            watch = _build_watch(settings, client=client, events=events, clock=clock)
+            webhook.supervisor.start("leader of the extenders", watch.run())
         yield webhook
+
+
+def _build_watch(
+    settings: WebhookSettings, *, client: KubeClient, events: EventWriter, clock: Clock
+) -> LeaderlessPods:
+    namespace, identity = settings.namespace, settings.identity
+    election = build_election(client, namespace=namespace, identity=identity, clock=clock)
+    return LeaderlessPods(
+        client, namespace=namespace, election=election, events=events, clock=clock
+    )
 
 
 def _meet(health: Health, condition: str) -> None:
