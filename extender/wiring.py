@@ -3,6 +3,7 @@
 Every part gets the others that it needs when it is built; there are no globals.
 """
 
+import asyncio
 from collections.abc import Callable
 from typing import Any
 
@@ -98,8 +99,10 @@ class ExtenderState:
         self.pod_needs = PodNeeds(self.fitting_nodes, self.volumes)
         follow_members(self.cluster.members, self.room)
         self.policies = PolicySink(self.events)
+        self.turn = asyncio.Lock()
+        """Held while the cluster is changed in steps."""
         self.file = ClusterFile(file, self.policies) if (file := settings.cluster_file) else None
-        self.topology = TopologyFollower(self.cluster, self.policies)
+        self.topology = TopologyFollower(self.cluster, self.policies, turn=self.turn)
         to_bound_now = self.translating(to_bound)
         self.pods = PodSink(
             self.cluster,
@@ -118,13 +121,7 @@ class ExtenderState:
             to_bound=to_bound_now,
             metrics=self.metrics,
         )
-        self.reranker = Reranker(
-            cluster=self.cluster,
-            pods=self.pods,
-            policies=self.policies,
-            to_request=self.translating(to_member_request),
-            to_bound=to_bound_now,
-        )
+        self.reranker = self._build_reranker()
         self.ledger_sync = self._build_ledger_sync(ledger) if ledger is not None else None
         self.reclaimed_ages = ReclaimedAges(ledger, pods=self.pods, term=self.term)
         self.quota_queue = self._build_quota_queue(ledger) if ledger is not None else None
@@ -137,6 +134,16 @@ class ExtenderState:
             events=PodEvents(self.events),
             metrics=self.metrics,
             clock=self.clock,
+        )
+
+    def _build_reranker(self) -> Reranker:
+        return Reranker(
+            cluster=self.cluster,
+            pods=self.pods,
+            policies=self.policies,
+            to_request=self.translating(to_member_request),
+            to_bound=self.translating(to_bound),
+            turn=self.turn,
         )
 
     def _build_reclaims(self, client: KubeClient, *, is_on: bool) -> Reclaims:

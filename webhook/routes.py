@@ -31,9 +31,11 @@ def add_routes(app: web.Application, reviews: WebhookReviews, health: Health) ->
     """Add the routes that the API server calls."""
     routes: dict[str, Review] = {
         "/mutate/pods": reviews.pods.mutate,
+        "/shape/pods": reviews.pods.shape,
         "/validate/pods": reviews.guard.validate,
         "/validate/bindings": reviews.bindings.validate,
         "/mutate/templates": reviews.templates.mutate,
+        "/shape/templates": reviews.templates.shape,
         "/validate/policies": reviews.policies.validate,
     }
     for path, review in routes.items():

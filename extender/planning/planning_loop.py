@@ -11,6 +11,7 @@ from contextlib import AbstractAsyncContextManager
 from typing import Final, NoReturn, TypeVar
 
 from extender.cells.model import Reason, ReasonCode
+from extender.cells.views.listings import Stepwise
 from extender.feeds.own_failures import OwnFailures
 from extender.feeds.pod_feed import PodSink
 from extender.feeds.pod_needs import PodNeeds
@@ -96,11 +97,12 @@ class PlanningLoop:
         self._gangs.wake()
         self._news.set()
 
-    def rerank(self) -> None:
+    def rerank(self) -> Stepwise[None]:
         """Give waiting pods the priorities that their classes have now."""
         for pod in self._held.by_code(ReasonCode.UNKNOWN_CLASS):
             self._observe(pod)
-        self._gangs.rerank(self._priority)
+            yield
+        yield from self._gangs.rerank(self._priority)
         self.wake()
 
     def observe_groups(self) -> None:

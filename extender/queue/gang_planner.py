@@ -15,6 +15,7 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 
 from extender.cells.model import Place, Preempt, Reject, Wait
+from extender.cells.views.listings import Stepwise
 from extender.queue.attempts import Attempts
 from extender.queue.contended_nodes import ContendedNodes
 from extender.queue.held_bindings import GivenUp, HeldBindings
@@ -97,10 +98,12 @@ class GangPlanner:
         else:
             self._contended.see(pod)
 
-    def rerank(self, priority_of: PriorityOf) -> None:
-        """Pods have new priorities."""
-        for pod in [pod for gang in self._seen for pod in gang.reranked(priority_of)]:
-            self.see(pod)
+    def rerank(self, priority_of: PriorityOf) -> Stepwise[None]:
+        """Pods have new priorities; yields after each gang."""
+        for gang in list(self._seen):
+            for pod in gang.reranked(priority_of):
+                self.see(pod)
+            yield
 
     def lose(self, uid: PodUid) -> None:
         """A pod, queued or not, ended or was deleted."""

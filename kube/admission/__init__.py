@@ -4,6 +4,7 @@ The one idea: a pod that the API server has reviewed and a pod that a user only 
 in the same way. Imported by `webhook` and `extender`.
 
     pod_request  what a pod means for its gang: submitter, class, VC, the group that pays
+    pod_shapes   which shapes apply to a pod; pods that get nothing but shapes
     submitter    which user submitted a pod, and which stamps are believed
     pod_groups   the PodGroup of a pod: the size and class of its gang
     possibility  what can never start: a warning, or a refusal by policy

@@ -7,6 +7,7 @@ from uuid import NAMESPACE_URL, UUID, uuid5
 
 from kube import marks
 from kube.admission.pod_groups import with_group
+from kube.admission.pod_shapes import check_fixed, origin_of
 from kube.admission.submitter import Sender, identify
 from kube.read.gangs import GangForm
 from kube.read.managed_pod import ManagedPod, charged_gang
@@ -39,7 +40,7 @@ def build_pod_request(
     group: PodGroup | None,
     policy: Policy,
 ) -> PodRequest:
-    """Say what a pod means for its gang.
+    """Say what a pod means for its gang; `obj` is what its submitter sent.
 
     Raises RequestError for a pod that asks for what its submitter may not use, or for a class that
     the Classes document does not list.
@@ -82,7 +83,10 @@ def build_pod_request(
         member_leaf_count=pod.leaf_count if may_grow else _member_leaf_count(pod),
         may_grow=may_grow,
     )
-    shaped = shape_pod(obj, policy.shapes.matching(submission), user=user)
+    origin = origin_of(pod, user=user, groups=groups, identity=policy.identity)
+    shapes = policy.shapes.matching(origin)
+    check_fixed(pod, shapes)
+    shaped = shape_pod(obj, shapes, user=origin.user)
     return PodRequest(pod=pod, charge=charge, shaped=shaped)
 
 

@@ -56,8 +56,9 @@ def read_pod(
     *,
     namespace_labels: Mapping[str, str] = _NO_LABELS,
     request_uid: str = "",
+    reads_all: bool = False,
 ) -> ManagedPod | None:
-    """Translate a pod; None for one that is not managed.
+    """Translate a pod; None for one that is not managed, unless `reads_all`.
 
     A managed pod asks for leaf cells, or carries the labels of our gangs.
 
@@ -69,7 +70,8 @@ def read_pod(
     problems = Problems()
     parts = _split(pod, problems)
     demand = read_demand(parts.spec)
-    if not (demand.is_managed or problems.found or _has_gang_label(parts)):
+    is_managed = demand.is_managed or problems.found or _has_gang_label(parts)
+    if not (is_managed or reads_all):
         return None
     translated = _translate(
         parts, demand=demand, namespace_labels=namespace_labels, request_uid=request_uid

@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
-from kube.shaping.shaper import FIXED, VOLUME_PREFIX, read_lines
+from kube.shaping.spec_draft import FIXED, VOLUME_PREFIX, read_lines
 from kube.values.objects import containers_of, items, mapping
 from policy.errors import Problem
 

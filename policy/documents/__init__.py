@@ -10,6 +10,7 @@ May be imported by `policy.cluster`, by the modules of `policy`, and by every pa
     identity_document  The Identity document.
     model_errors       Errors of the models (pydantic), in our own words.
     models             What all models share: strictness, common checks, types of fields.
+    mount_entries      Mounts in the Shaping document.
     names              What names and other short texts may look like.
     quotas_document    The Quotas document.
     rule_checks        Rules that can never apply, and classes that do not exist.

@@ -1,58 +1,73 @@
-"""The Shaping document: node selectors, tolerations, resources, mounts and run time by policy."""
+"""The Shaping document: what pods get by policy, from node selectors to commands and mounts."""
 
 from collections.abc import Iterator, Mapping
 from typing import Annotated, Any, Final, Literal
 
 from pydantic import BeforeValidator, Field
 
-from policy.documents.models import Document, PatternField, Strict, entries, names_given_twice
-from policy.documents.names import DNS_LABEL, DNS_NAME, matching
+from policy.documents.models import (
+    Document,
+    Location,
+    PatternField,
+    Strict,
+    entries,
+    names_given_twice,
+)
+from policy.documents.mount_entries import (
+    AbsolutePath,
+    MountField,
+    ObjectName,
+    Quantity,
+    allowed_of,
+    check_placeholders,
+    host_path_problems,
+    mount_problems,
+    read_mounts,
+)
+from policy.documents.names import DNS_LABEL, DNS_NAME, check_line, matching
 from policy.documents.yaml_tree import Plain
 from policy.errors import Problem
-from policy.shaping import USER_PLACEHOLDER, Mount, Shape, Shapes
-from policy.wording import join_path, listing, quote
+from policy.shaping import LABEL_CHARS, USER_PLACEHOLDER, Shape, Shapes
+from policy.wording import describe, join_path, listing, quote
 
 MAX_SHAPES: Final = 1_000
 MAX_ENTRIES: Final = 100
+MAX_LEAF_CELLS: Final = 4_096
+_MAX_TEXT: Final = 4_096
 _MATCHING: Final = ("name", "user", "group", "vc", "namespace", "labels")
-_SOURCES: Final = ("persistentVolumeClaim", "configMap", "hostPath", "memory")
+_NOT_CHOSEN: Final = ("user", "group", "vc", "namespace")
+"""Conditions that a submitter cannot fulfil by writing a label."""
 
 _LABEL_PART: Final = r"[A-Za-z0-9](?:[-_.A-Za-z0-9]{0,61}[A-Za-z0-9])?"
 _KEY: Final = rf"(?:(?=[^/]{{1,253}}/){DNS_NAME}/)?{_LABEL_PART}"
-_QUANTITY: Final = r"[0-9]{1,15}(?:\.[0-9]{1,9})?(?:[KMGTPE]i|[mkMGTPE])?"
+_VARIABLE: Final = r"[-._a-zA-Z][-._a-zA-Z0-9]*"
 
 
-def _check_quantity(value: object) -> str:
-    text = str(value) if isinstance(value, int) and not isinstance(value, bool) else value
-    return matching(_QUANTITY, 'a quantity such as 4, "500m" or 16Gi')(text)
+def _check_text(value: object) -> str:
+    if not isinstance(value, str):
+        raise ValueError(f"must be a text in quotes, not {describe(value)}")
+    if len(value) > _MAX_TEXT or "\x00" in value:
+        raise ValueError(f"must be a text of at most {_MAX_TEXT} characters without NUL")
+    return value
 
 
-def _check_path(value: object) -> str:
-    path = matching(r"/[^:\x00-\x1f]*", "an absolute path without a colon", most=1024)(value)
-    if ".." in path.split("/"):
-        raise ValueError(f"must not contain .., as {quote(path)} does")
-    return path
-
-
-def _check_sub_path(value: object) -> str:
-    sub_path = matching(r"[^/\x00-\x1f][^\x00-\x1f]*", "a relative path", most=1024)(value)
-    if ".." in sub_path.split("/"):
-        raise ValueError(f"must not contain .., as {quote(sub_path)} does")
-    if set("{}") & set(sub_path.replace(USER_PLACEHOLDER, "")):
-        raise ValueError(f"may contain no other placeholder than {USER_PLACEHOLDER}")
-    return sub_path
+def _check_secret(value: object) -> str:
+    if not isinstance(value, str):
+        raise ValueError(f"must be the name of an object, not {describe(value)}")
+    check_placeholders(check_line(value, most=253 - LABEL_CHARS))
+    matching(DNS_NAME, "the name of an object")(value.replace(USER_PLACEHOLDER, "u"))
+    return value
 
 
 _LabelKey = Annotated[str, BeforeValidator(matching(_KEY, "the key of a label", most=317))]
 _LabelValue = Annotated[str, BeforeValidator(matching(rf"(?:{_LABEL_PART})?", "a label's value"))]
 _Resource = Literal["cpu", "memory", "ephemeral-storage"]
-"""Not leaf cells: the submitter asks for them and is charged for them."""
-_Quantity = Annotated[str, BeforeValidator(_check_quantity)]
-_ObjectName = Annotated[str, BeforeValidator(matching(DNS_NAME, "the name of an object"))]
+"""Not leaf cells: they have a field of their own, because the submitter is charged for them."""
+_Variable = Annotated[str, BeforeValidator(matching(_VARIABLE, "the name of a variable"))]
+_Text = Annotated[str, BeforeValidator(_check_text)]
 _ShapeName = Annotated[
     str, BeforeValidator(matching(DNS_LABEL, "lower-case letters, digits and -", most=40))
 ]
-_Path = Annotated[str, BeforeValidator(_check_path)]
 
 
 class TolerationEntry(Strict):
@@ -69,45 +84,17 @@ class TolerationEntry(Strict):
     )
 
 
-class MountEntry(Strict):
-    """A volume for all containers, from exactly one source."""
+class AllowedEntry(Strict):
+    """What shapes may use of nodes and namespaces."""
 
-    path: _Path = Field(description="The path in the containers.")
-    persistent_volume_claim: _ObjectName | None = Field(
-        default=None, description="The name of a claim in the pod's namespace."
+    host_paths: list[AbsolutePath] = Field(
+        default=[],
+        max_length=MAX_ENTRIES,
+        description="Directories of nodes; mounts may use them and what is below them.",
     )
-    config_map: _ObjectName | None = Field(
-        default=None, description="The name of a ConfigMap in the pod's namespace."
+    service_accounts: list[ObjectName] = Field(
+        default=[], max_length=MAX_ENTRIES, description="Service accounts that pods may get."
     )
-    host_path: _Path | None = Field(default=None, description="A directory of the node.")
-    memory: _Quantity | None = Field(default=None, description="The size of a disk in memory.")
-    sub_path: Annotated[str, BeforeValidator(_check_sub_path)] | None = Field(
-        default=None, description="The part that is mounted; `{user}` is replaced by the submitter."
-    )
-    read_only: bool = Field(default=False, description="Whether it is mounted read-only.")
-
-    def build(self) -> Mount:
-        """Build the shapes for pods."""
-        return Mount(
-            path=self.path,
-            source=self._source(),
-            origin=self._origin(),
-            sub_path=self.sub_path or "",
-            is_read_only=self.read_only,
-        )
-
-    def _source(self) -> dict[str, Any]:
-        if self.persistent_volume_claim:
-            return {"persistentVolumeClaim": {"claimName": self.persistent_volume_claim}}
-        if self.config_map:
-            return {"configMap": {"name": self.config_map}}
-        if self.host_path:
-            return {"hostPath": {"path": self.host_path}}
-        return {"emptyDir": {"medium": "Memory", "sizeLimit": self.memory}}
-
-    def _origin(self) -> str:
-        given = self.model_dump(by_alias=True)
-        return next(f"{source} {given[source]}" for source in _SOURCES if given[source])
 
 
 class ShapeEntry(Strict):
@@ -131,24 +118,61 @@ class ShapeEntry(Strict):
     tolerations: list[TolerationEntry] = Field(
         default=[], max_length=MAX_ENTRIES, description="Tolerations in addition to its own."
     )
-    requests: dict[_Resource, _Quantity] = Field(
+    requests: dict[_Resource, Quantity] = Field(
         default={},
         max_length=MAX_ENTRIES,
-        description="What a container with leaf cells requests if it has no request itself.",
+        description="What a container with leaf cells requests if it has no request itself; in a "
+        "pod without leaf cells, the first container.",
     )
-    fixed_requests: dict[_Resource, _Quantity] = Field(
+    fixed_requests: dict[_Resource, Quantity] = Field(
         default={},
         max_length=MAX_ENTRIES,
-        description="What a container with leaf cells requests, instead of its own request.",
+        description="What such a container requests, instead of its own request.",
     )
-    mounts: list[MountEntry] = Field(
+    fixed_leaf_cells: int | None = Field(
+        default=None,
+        ge=0,
+        le=MAX_LEAF_CELLS,
+        description="How many leaf cells a pod asks for and is charged for, instead of its own "
+        "request; 0 for none.",
+    )
+    leaf_resource: Literal["nvidia.com/gpu", "amd.com/gpu"] = Field(
+        default="nvidia.com/gpu",
+        description="The resource of `fixedLeafCells`, for a pod that asks for none.",
+    )
+    env: dict[_Variable, _Text] = Field(
+        default={},
+        max_length=MAX_ENTRIES,
+        description="Variables for all containers; a container that sets one itself keeps it.",
+    )
+    command: list[_Text] = Field(
+        default=[],
+        max_length=MAX_ENTRIES,
+        description="The command of the first container, instead of its own.",
+    )
+    args: list[_Text] = Field(
+        default=[],
+        max_length=MAX_ENTRIES,
+        description="The arguments of the first container, instead of its own.",
+    )
+    working_dir: AbsolutePath | None = Field(
+        default=None, description="The working directory of the first container."
+    )
+    service_account_name: ObjectName | None = Field(
+        default=None,
+        description="The service account of the pod, one of `allowed.serviceAccounts`.",
+    )
+    mounts: list[MountField] = Field(
         default=[],
         max_length=MAX_ENTRIES,
         description="Volumes for all containers; a container that already mounts something there "
         "keeps it.",
     )
-    image_pull_secrets: list[_ObjectName] = Field(
-        default=[], max_length=MAX_ENTRIES, description="Secrets to pull images with."
+    image_pull_secrets: list[Annotated[str, BeforeValidator(_check_secret)]] = Field(
+        default=[],
+        max_length=MAX_ENTRIES,
+        description="Secrets to pull images with; `{user}` is replaced by the submitter as a DNS "
+        "label.",
     )
     max_run_seconds: int | None = Field(
         default=None, ge=1, le=2**31 - 1, description="How long a pod may run at most."
@@ -163,6 +187,8 @@ class ShapeEntry(Strict):
                 "tolerations": tuple(map(_build_toleration, self.tolerations)),
                 "mounts": tuple(mount.build() for mount in self.mounts),
                 "image_pull_secrets": tuple(self.image_pull_secrets),
+                "command": tuple(self.command),
+                "args": tuple(self.args),
             }
         )
 
@@ -176,27 +202,32 @@ class ShapingDocument(Document):
     """What pods get in addition to their class. All shapes that match apply, from top to bottom."""
 
     kind: Literal["Shaping"] = Field(description="Always `Shaping`.")
+    allowed: AllowedEntry = Field(
+        default=AllowedEntry(), description="What shapes may use; without it, nothing of these."
+    )
     shapes: list[ShapeEntry] = Field(max_length=MAX_SHAPES, description="All shapes, in order.")
 
     @classmethod
     def problems_in(cls, data: Mapping[str, Plain]) -> Iterator[Problem]:
         """Yield duplicate names, shapes without effect, and values that pods cannot have."""
         yield from names_given_twice(data, "shapes")
+        host_paths, accounts = (allowed_of(data, key) for key in ("hostPaths", "serviceAccounts"))
         for place, entry in entries(data, "shapes"):
             where = ("shapes", place)
-            if not any(value for key, value in entry.items() if key not in _MATCHING):
+            if not any(map(_has_effect, entry.items())):
                 yield Problem(join_path(where), "has no effect on the pods that it matches")
             yield from _toleration_problems(entry, where)
-            yield from _mount_problems(entry, where)
+            yield from mount_problems(entry, where)
+            yield from host_path_problems(entry, where, allowed=host_paths)
+            yield from _account_problems(entry, where, allowed=accounts)
+            yield from _open_to_all(entry, where)
 
     def build(self) -> Shapes:
         """Build the shapes for pods."""
         return Shapes(entry.build() for entry in self.shapes)
 
 
-def _toleration_problems(
-    entry: Mapping[str, Plain], where: tuple[str | int, ...]
-) -> Iterator[Problem]:
+def _toleration_problems(entry: Mapping[str, Plain], where: Location) -> Iterator[Problem]:
     for place, toleration in entries(entry, "tolerations"):
         path, is_exists = (
             join_path((*where, "tolerations", place)),
@@ -213,14 +244,24 @@ def _toleration_problems(
             yield Problem(path, "tolerationSeconds needs effect NoExecute")
 
 
-def _mount_problems(entry: Mapping[str, Plain], where: tuple[str | int, ...]) -> Iterator[Problem]:
-    first: dict[str, str] = {}
-    for place, mount in entries(entry, "mounts"):
-        path = join_path((*where, "mounts", place))
-        given = [source for source in _SOURCES if mount.get(source)]
-        if len(given) != 1:
-            found = f"not {listing(given)}" if given else "it has none"
-            yield Problem(path, f"must have exactly one of {listing(_SOURCES)}; {found}")
-        target = mount.get("path")
-        if isinstance(target, str) and first.setdefault(target, path) != path:
-            yield Problem(f"{path}.path", f"duplicate of {first[target]}.path")
+def _account_problems(
+    entry: Mapping[str, Plain], where: Location, *, allowed: list[str]
+) -> Iterator[Problem]:
+    name = entry.get("serviceAccountName")
+    if isinstance(name, str) and name not in allowed:
+        known = f"is not one of allowed.serviceAccounts ({listing(allowed) or 'none'})"
+        yield Problem(join_path((*where, "serviceAccountName")), f"{quote(name)} {known}")
+
+
+def _open_to_all(entry: Mapping[str, Plain], where: Location) -> Iterator[Problem]:
+    """Yield a shape with which a label would give any submitter rights on nodes or the API."""
+    given = [name for name in ("serviceAccountName",) if entry.get(name)]
+    given += ["hostPath"] * any(mount.get("hostPath") for _, mount in read_mounts(entry))
+    if given and entry.get("labels") and not any(entry.get(key) for key in _NOT_CHOSEN):
+        what = f"gives {listing(given)} to every submitter who writes these labels"
+        yield Problem(join_path(where), f"{what}; name its user, group, vc or namespace, too")
+
+
+def _has_effect(field: tuple[str, Plain]) -> bool:
+    key, value = field
+    return key not in (*_MATCHING, "leafResource") and value not in (None, "", [], {})

@@ -4,7 +4,9 @@ A *policy admin* may change everything. The *admins of a group* may change the Q
 their own group, if it is about their groups only, and no other document: there they divide the
 group's quota among its users. They may not raise the limits of the group itself, change what
 happens over a limit, list users that are charged to another group, or delete the document. No other
-user may change quotas. For all other documents RBAC is enough, except for admins of a group.
+user may change quotas. Shapes give commands, accounts and directories of nodes to the pods of
+others, so only policy admins may change them. For all other documents RBAC is enough, except for
+admins of a group.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -28,8 +30,11 @@ class Editor:
         return not frozenset(names).isdisjoint((self.user, *self.groups))
 
 
-def check_other_change(editor: Editor, *, in_force: QuotaTable) -> None:
+def check_other_change(editor: Editor, *, in_force: QuotaTable, is_shaping: bool) -> None:
     """Raise RequestError if a user may not change a document that is not about quotas."""
+    if is_shaping:
+        message = "only a policy admin may change the Shaping document"
+        raise RequestError.at("", f"{message}; {quote(editor.user)} is none")
     own = in_force.administered_by(editor.user)
     if own:
         who = f"{quote(editor.user)} is an admin of {_named(own)}"

@@ -1,7 +1,9 @@
 """Who may change what was decided about a pod, by every way that a real API server has."""
 
 import json
+import re
 from collections.abc import AsyncIterator
+from pathlib import Path
 
 import pytest
 import pytest_asyncio
@@ -15,9 +17,11 @@ from tests.controlplane.cluster import ControlPlane, ControlPlaneOptions
 from tests.controlplane.waiting import poll_until
 from tests.e2e.control_planes import run_control_plane
 from tests.support.installed.installation import Installation, installed
-from tests.support.installed.policies import SHAPES, a_job, create_pod, put_policy
+from tests.support.installed.policies import SHAPES, a_job, create_pod, pods_of, put_policy
 
 _PODS = "/api/v1/namespaces/default/pods"
+_PAGE = re.DOTALL | re.MULTILINE
+_NO_DEVICES = {"containers": [{"name": "main", "image": "hydra:1"}]}
 _LATER = f"{GROUP}/{KINDS[0]}/zz-later"
 _TRAIN = {"labels": {"purpose": "train"}}
 
@@ -181,3 +185,50 @@ async def test_a_pod_that_a_later_webhook_changes_is_refused(plane: ControlPlane
     finally:
         await plane.api.delete(_LATER)
         await later.stop()
+
+
+async def test_the_launcher_of_the_documentation_is_shaped_where_its_namespace_opts_in(
+    cellgate: tuple[ControlPlane, Installation],
+) -> None:
+    plane, installation = cellgate
+    page = (Path(__file__).parents[2] / "docs" / "policy.md").read_text()
+    (document,) = re.findall(r"^```yaml\n(?=apiVersion[^\n]*\nkind: Shaping)(.*?)^```", page, _PAGE)
+    api = plane.api_as("alice")
+    for name, labels in (("shaped", {marks.SHAPING_LABEL: "enabled"}), ("plain", {})):
+        await plane.api.create("/api/v1/namespaces", {"metadata": {"name": name, "labels": labels}})
+    await put_policy(plane, "identity", "groups: {vision: [alice]}")
+    await put_policy(plane, "shaping", document.partition("kind: Shaping\n")[2])
+    launcher = {"labels": {"cellgate.io/template": "mpi-launcher"}}
+
+    async def is_in_force() -> bool:
+        pod = await create_pod(
+            plane, "shaped", "x", metadata=launcher, spec=_NO_DEVICES, dryRun="All"
+        )
+        return marks.SHAPED_ANNOTATION in pod["metadata"].get("annotations", {})
+
+    await poll_until(is_in_force, deadline_seconds=10, explain=lambda: "shapes are not in force")
+    job = a_job("launch")
+    job["spec"]["template"]["metadata"]["labels"] = launcher["labels"]
+    del job["spec"]["template"]["spec"]["containers"][0]["resources"]
+    await api.create("/apis/batch/v1/namespaces/shaped/jobs", job)
+    (pod,) = await pods_of(plane, "shaped", "batch.kubernetes.io/job-name=launch")
+    main = pod["spec"]["containers"][0]
+    assert main["command"] == ["/opt/launch"]
+    assert main["resources"]["requests"] == {"cpu": "2", "memory": "4Gi"}
+    assert pod["spec"]["serviceAccountName"] == "mpi-launcher"
+    assert pod["metadata"]["annotations"][marks.SUBMITTER_ANNOTATION] == "alice"
+    assert marks.DECISION_ANNOTATION not in pod["metadata"]["annotations"]
+    # It may ask for devices: none are given, and none are charged.
+    asking = await create_pod(plane, "plain", "asking", gpus=4, metadata=launcher, dryRun="All")
+    assert "nvidia.com/gpu" not in asking["spec"]["containers"][0]["resources"].get("limits", {})
+    other = await create_pod(
+        plane, "plain", "other", metadata=launcher, spec=_NO_DEVICES, dryRun="All"
+    )
+    assert marks.SHAPED_ANNOTATION not in other["metadata"].get("annotations", {})
+    path = f"/api/v1/namespaces/shaped/pods/{pod['metadata']['name']}"
+    gone = {"metadata": {"annotations": {marks.SHAPED_ANNOTATION: None}}}
+    with pytest.raises(ApiError, match="only Cellgate may change it"):
+        await plane.api_as("bob").patch(path, gone)
+    installation.webhook.kill()
+    late = await create_pod(plane, "shaped", "late", metadata=launcher, spec=_NO_DEVICES)
+    assert late["spec"].get("serviceAccountName") != "mpi-launcher", "it fails open"

@@ -29,13 +29,17 @@ _CANNOT_WAIT = (
 def respond_to_pod(
     obj: Mapping[str, Any],
     *,
+    asked: Mapping[str, Any],
     pod: ManagedPod,
     request: ChargeRequest,
     decision: GangDecision,
     shaped: Shaped,
     gates_all: bool,
 ) -> ReviewResponse:
-    """Refuse a pod, or write the decision into it."""
+    """Refuse a pod, or write the decision into it.
+
+    `asked` is the pod with the leaf cells that it was decided with; a shape may have fixed them.
+    """
     if decision.outcome is Outcome.REFUSED:
         return respond_with(decision)
     is_queued = decision.outcome is Outcome.QUEUED
@@ -48,7 +52,7 @@ def respond_to_pod(
         marks.REQUESTED_CLASS_ANNOTATION: submission.requested_class,
         marks.CLASS_ANNOTATION: decision.final_class,
         marks.DECISION_ANNOTATION: str(decision.decision_id),
-        marks.REQUEST_ANNOTATION: describe_request(obj, pod),
+        marks.REQUEST_ANNOTATION: describe_request(asked, pod),
         **_hived_annotation(pod, decision, request),
         **shaped.annotations,
         **_quota_annotations(decision),
@@ -85,13 +89,19 @@ def respond_with(
     return ReviewResponse(is_allowed=True, patch=patch, warnings=told)
 
 
-def forget_decision(obj: Mapping[str, Any]) -> ReviewResponse:
-    """Allow a pod that is not managed, without a decision that its author wrote.
+def respond_shaped(obj: Mapping[str, Any], shaped: Shaped) -> ReviewResponse:
+    """Allow a pod that is not managed, with its shapes, without marks that its author wrote.
 
-    The guard would believe it if another webhook made the pod ask for leaf cells later.
+    The guard would believe a decision if another webhook made the pod ask for leaf cells later.
     """
-    patch = patches.unmark_patch(obj, (marks.DECISION_ANNOTATION,))
-    return ReviewResponse(is_allowed=True, patch=patch)
+    written = shaped.annotations
+    ours = (marks.DECISION_ANNOTATION, marks.SHAPED_ANNOTATION)
+    patch = [
+        *(patches.annotations_patch(obj, written) if written else ()),
+        *patches.unmark_patch(obj, [key for key in ours if key not in written]),
+        *shaped.patch,
+    ]
+    return ReviewResponse(is_allowed=True, patch=patch, warnings=shaped.warnings)
 
 
 def _stale_marks(written: Mapping[str, str]) -> list[str]:

@@ -10,11 +10,14 @@ from typing import Any
 
 from kube.admission.pod_groups import by_labels
 from kube.admission.pod_request import PodRequest, build_pod_request
+from kube.admission.pod_shapes import fix_leaf_cells, shape_only
 from kube.admission.possibility import Possibility
 from kube.api.client import KubeClient
+from kube.read.leaf_demand import is_matched
 from kube.read.managed_pod import ManagedPod
 from kube.read.pod_groups import PodGroup
 from kube.read.pods import read_pod
+from kube.shaping.shaper import Shaped
 from policy.admission.charge_request import ChargeRequest
 from policy.admission.gang_decision import GangDecision
 from policy.errors import RequestError
@@ -25,7 +28,7 @@ from webhook.admission.admitter import Admitter
 from webhook.cluster_view import ClusterView
 from webhook.node_facts import NodeFacts
 from webhook.records.decision_recorder import DecisionRecorder
-from webhook.responses.pod_response import forget_decision, respond_to_pod, respond_with
+from webhook.responses.pod_response import respond_shaped, respond_to_pod, respond_with
 from webhook.reviews.group_search import find_group
 from webhook.reviews.live_members import check_room
 from webhook.reviews.pod_workloads import PodWorkloads
@@ -61,6 +64,18 @@ class PodReviews:
         self._workloads = PodWorkloads(client, clock=clock)
         self._gates_all = gates_all
 
+    async def shape(self, review: ReviewRequest) -> ReviewResponse:
+        """Shape a pod that asks for no leaf cells, in a namespace that opts in.
+
+        A shape may give it leaf cells; then it is decided like any other. Raises RequestError and
+        ConflictError.
+        """
+        if review.operation != "CREATE" or review.object is None:
+            return ALLOWED
+        if self.read_pod(review, self._fix_cells(review, review.object)) is not None:
+            return await self.mutate(review)
+        return respond_shaped(review.object, self._shape_only(review, review.object))
+
     async def mutate(self, review: ReviewRequest) -> ReviewResponse:
         """Decide the class of a pod that is being created, and write it into the pod.
 
@@ -69,10 +84,13 @@ class PodReviews:
         if review.operation != "CREATE" or review.object is None:
             return ALLOWED
         try:
-            obj = await self._workloads.with_workload(review.object, namespace=review.namespace)
+            obj = self._fix_cells(review, review.object)
+            obj = await self._workloads.with_workload(obj, namespace=review.namespace)
             pod = self.read_pod(review, obj)
             if pod is None:
-                return forget_decision(review.object)
+                is_fixed = is_matched(review.object)  # a shape took its leaf cells away
+                shaped = self._shape_only(review, review.object) if is_fixed else Shaped()
+                return respond_shaped(review.object, shaped)
             self._check_node(review, pod)
             group = await find_group(self._view.pod_groups, pod)
             pod = self.read_pod(review, by_labels(obj, group)) or pod
@@ -91,6 +109,7 @@ class PodReviews:
             raise
         return respond_to_pod(
             review.object,
+            asked=obj,
             pod=request.pod,
             request=request.charge,
             decision=decision,
@@ -111,9 +130,9 @@ class PodReviews:
         `are_alike` says that all members of its gang are like it; `advise` returns further
         warnings for the class that it would get. Raises RequestError for a pod that is invalid.
         """
-        pod = self.read_pod(review, obj)
+        pod = self.read_pod(review, self._fix_cells(review, obj))
         if pod is None:
-            return ALLOWED
+            return ReviewResponse(is_allowed=True, warnings=self._shape_only(review, obj).warnings)
         self._check_node(review, pod)
         policy = self._view.policies.policy
         request = _to_request(review, obj, pod=pod, group=None, policy=policy)
@@ -129,7 +148,7 @@ class PodReviews:
 
         Raises RequestError and ConflictError.
         """
-        pod = self.read_pod(review, by_labels(obj, group))
+        pod = self.read_pod(review, by_labels(self._fix_cells(review, obj), group))
         if pod is None or pod.submitter is None:
             return None
         policy = self._view.policies.policy
@@ -137,6 +156,14 @@ class PodReviews:
         charge = replace(request.charge, fixed_class=None, is_group=True)
         # A PodGroup that is no gang is not charged; its pods are, one by one.
         return await self._decide(charge, is_dry_run=review.dry_run or group.min_size is None)
+
+    def _fix_cells(self, review: ReviewRequest, obj: Mapping[str, Any]) -> Mapping[str, Any]:
+        labels, policy = self._view.namespaces.labels(review.namespace), self._view.policies.policy
+        return fix_leaf_cells(obj, sender=review.user, policy=policy, namespace_labels=labels)
+
+    def _shape_only(self, review: ReviewRequest, obj: Mapping[str, Any]) -> Shaped:
+        labels, policy = self._view.namespaces.labels(review.namespace), self._view.policies.policy
+        return shape_only(obj, sender=review.user, policy=policy, namespace_labels=labels)
 
     def read_pod(self, review: ReviewRequest, obj: Mapping[str, Any]) -> ManagedPod | None:
         """Read a pod; None if it is not managed. Raises RequestError if it is invalid."""

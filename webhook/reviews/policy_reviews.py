@@ -106,9 +106,11 @@ class PolicyReviews:
         if editor.is_any_of(self._admins):
             return
         in_force = self._policies.policy.quotas
-        kinds = [_is_quotas(one) for one in (before, after) if one is not None]
+        labels = [_label(one) for one in (before, after) if one is not None]
+        kinds = [label == DocumentKind.QUOTAS.label for label in labels]
         if not all(kinds):
-            check_other_change(editor, in_force=in_force)
+            is_shaping = DocumentKind.SHAPING.label in labels
+            check_other_change(editor, in_force=in_force, is_shaping=is_shaping)
         old, new = _groups(before), _groups(after)
         if old is None:
             # Whether the change raises or removes a limit is unknown.
@@ -129,13 +131,13 @@ def _policy_of(obj: Object | None) -> Object | None:
     return obj if obj is not None and is_policy(obj) else None
 
 
-def _is_quotas(config_map: Object) -> bool:
-    return bool(config_map["metadata"]["labels"][LABEL] == DocumentKind.QUOTAS.label)
+def _label(config_map: Object) -> object:
+    return config_map["metadata"]["labels"][LABEL]
 
 
 def _groups(config_map: Object | None) -> tuple[QuotaGroup, ...] | None:
     """Return the groups of a Quotas document; None if it cannot be parsed."""
-    if config_map is None or not _is_quotas(config_map):
+    if config_map is None or _label(config_map) != DocumentKind.QUOTAS.label:
         return ()
     try:
         document = parse_document(read_policy_text(config_map).text, kind=DocumentKind.QUOTAS)

@@ -50,10 +50,14 @@ _LATER: Final = ("CronJob",)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Change:
-    """A managed template, and its earlier version if we reviewed that."""
+    """A template, and its earlier version if we reviewed that.
+
+    The earlier stamp of a template without leaf cells counts for shapes only, and stays.
+    """
 
     template: PodTemplate
     before: PodTemplate | None
+    is_managed: bool
 
 
 class TemplateReviews:
@@ -86,7 +90,11 @@ class TemplateReviews:
             return ALLOWED
         patch: list[Operation] = []
         warnings: list[str] = []
-        changes = list(self._changes(review, review.object))
+        found = list(self._changes(review, review.object))
+        changes = [change for change in found if change.is_managed]
+        for change in found:
+            if not change.is_managed and change.template.stamp.user is not None:
+                _choose_stamp(change, sender)  # a forged one would count for shapes
         if creates_unknown(review.object, [change.template.content for change in changes]):
             warnings.append(_UNKNOWN_ORDER.format(kind=review.object.get("kind")))
         for change in changes:
@@ -97,8 +105,26 @@ class TemplateReviews:
                 warnings += self._check_workload(review, change)
         return ReviewResponse(is_allowed=True, patch=patch, warnings=list(dict.fromkeys(warnings)))
 
+    async def shape(self, review: ReviewRequest) -> ReviewResponse:
+        """Stamp templates of pods without leaf cells, in a namespace that opts in to shaping.
+
+        Raises RequestError if a template contradicts its shapes, or names another submitter.
+        """
+        identity = self._policies.policy.identity
+        is_change = review.object is not None and review.operation in ("CREATE", "UPDATE")
+        if not is_change or identity.is_trusted(review.user.username):
+            return ALLOWED
+        patch: list[Operation] = []
+        warnings: list[str] = []
+        for change in self._changes(review, review.object or {}):
+            stamp = None if change.is_managed else _choose_stamp(change, review.user)
+            if stamp is not None:
+                patch += change.template.stamp_patch(stamp)
+                warnings += self._preview(review, change, stamp)
+        return ReviewResponse(is_allowed=True, patch=patch, warnings=list(dict.fromkeys(warnings)))
+
     def _changes(self, review: ReviewRequest, obj: Mapping[str, Any]) -> Iterator[_Change]:
-        """Yield the managed templates of an object. Raises RequestError if they are too many."""
+        """Yield the templates of an object. Raises RequestError if they are too many."""
         kinds = self._policies.policy.identity.find_templates(
             api_version=_text(obj, "apiVersion"), kind=_text(obj, "kind")
         )
@@ -107,10 +133,12 @@ class TemplateReviews:
             raise RequestError.at("", f"has more than {MAX_TEMPLATES} pod templates")
         olds = {old.pointer: old for old in find_templates(review.old_object or {}, kinds)}
         for template in templates:
-            if self._is_managed(review, template):
-                old = olds.get(template.pointer)
-                is_reviewed = old is not None and self._was_reviewed(review, old)
-                yield _Change(template=template, before=old if is_reviewed else None)
+            is_managed = self._is_managed(review, template)
+            old = olds.get(template.pointer)
+            is_reviewed = old is not None and (not is_managed or self._was_reviewed(review, old))
+            yield _Change(
+                template=template, before=old if is_reviewed else None, is_managed=is_managed
+            )
 
     def _is_managed(self, review: ReviewRequest, template: PodTemplate) -> bool:
         """Tell whether a template asks for leaf cells; an invalid one is taken to do so."""

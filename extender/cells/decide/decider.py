@@ -45,11 +45,11 @@ class Decider:
         self._table = table
         self._chains = ChainFitter(table)
         self._reasons = WaitReasons(table, self._chains)
-        self._preemption = PreemptionSearch(table, registry, self._chains)
+        self.preemption = PreemptionSearch(table, registry, self._chains)
 
     def audit(self) -> bool:
         """Tell whether the indexes of the preemption search agree with the table."""
-        return self._preemption.audit()
+        return self.preemption.audit()
 
     def plan(
         self,
@@ -193,7 +193,7 @@ class Decider:
         if seats is not None:
             return place(self._table, ask, seats)
         try:
-            return self._preemption.find(ask) or self._reasons.find(ask)
+            return self.preemption.find(ask) or self._reasons.find(ask)
         except OutOfBudgetError:
             return wait(ask.request, ReasonCode.SEARCH_ENDED, **needed(ask.request, ask.sizes))
 

@@ -41,6 +41,8 @@ class PreemptionSearch:
         self._chains = chains
         self._rankings = EvictionRankings(table)
         self._sizes = GangsBySize(table)
+        self.is_suspended = False
+        """True while gangs get other priorities: some still have their old ones."""
 
     def audit(self) -> bool:
         """True if all cached rankings agree with the table."""
@@ -49,7 +51,7 @@ class PreemptionSearch:
     def find(self, ask: Ask) -> Place | Preempt | None:
         """Find the least disruptive decision that makes room; None if there is none."""
         request = ask.request
-        if not self._table.is_guaranteed(request):
+        if self.is_suspended or not self._table.is_guaranteed(request):
             return None
         if not self._registry.has_candidates(request.vc, request.priority):
             return None

@@ -17,8 +17,10 @@ from tests.support.policy.documents import HEAD
 
 CONFIG_MAPS = f"/api/v1/namespaces/{NAMESPACE}/configmaps"
 SHAPES = """
+allowed: {hostPaths: [/scratch]}
 shapes:
 - name: train
+  namespace: .
   labels: {purpose: train}
   nodeSelector: {kubernetes.io/os: linux}
   tolerations: [{key: train, operator: Exists, effect: NoExecute, tolerationSeconds: 60}]

@@ -4,6 +4,7 @@ A test gives the part that matters; the head is added here.
 """
 
 from collections.abc import Mapping
+from typing import Any
 
 from policy.classes import Classes, PriorityClass
 from policy.documents.classes_document import ClassesDocument
@@ -11,7 +12,7 @@ from policy.documents.rules_document import RulesDocument
 from policy.documents.shaping_document import ShapingDocument
 from policy.parser import DocumentKind, parse_document
 from policy.rules.rule_table import RuleTable
-from policy.shaping import Shapes
+from policy.shaping import PodOrigin, Shapes
 from policy.store import PolicyText
 from policy.submission import (
     ClassName,
@@ -93,6 +94,11 @@ def classes_of(text: str) -> Classes:
     document = parse_document(f"{HEAD}Classes\n{text}", kind=DocumentKind.CLASSES)
     assert isinstance(document, ClassesDocument)
     return document.build()
+
+
+def an_origin(**fields: Any) -> PodOrigin:
+    """A pod of alice in VC default."""
+    return PodOrigin(**{"user": "alice", "vc": "default", "namespace": "team", **fields})
 
 
 def shapes_of(text: str) -> Shapes:

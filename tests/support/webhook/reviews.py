@@ -64,6 +64,10 @@ class Responding:
         """Review an object that may be changed."""
         return await respond(self.reviews.mutate, request)
 
+    async def shape(self, request: ReviewRequest) -> ReviewResponse:
+        """Review an object that asks for no leaf cells."""
+        return await respond(self.reviews.shape, request)
+
     async def validate(self, request: ReviewRequest) -> ReviewResponse:
         """Review an object that is about to be stored."""
         return await respond(self.reviews.validate, request)

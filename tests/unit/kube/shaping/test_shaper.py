@@ -9,7 +9,7 @@ from policy.errors import RequestError
 from policy.submission import UserName
 from simulation.objects.patch import json_patch
 from tests.support.kube.pods import a_pod
-from tests.support.policy.documents import HEAD, a_submission, shapes_of
+from tests.support.policy.documents import HEAD, an_origin, shapes_of
 from tests.support.webhook.review_requests import a_review
 from tests.support.webhook.reviews import Webhook
 
@@ -21,8 +21,11 @@ def a_spec(**more: Any) -> dict[str, Any]:
     return {"containers": [main, {"name": "side"}], **more}
 
 
+ALLOWED = "allowed: {hostPaths: [/home], serviceAccounts: [runner]}"
+
+
 def shape(spec: dict[str, Any], shapes: str, *, listed: str | None = None) -> Shaped:
-    found = shapes_of(f"{HEAD}Shaping\nshapes:\n{shapes}").matching(a_submission())
+    found = shapes_of(f"{HEAD}Shaping\n{ALLOWED}\nshapes:\n{shapes}").matching(an_origin())
     annotations = {} if listed is None else {"cellgate.io/shaped": listed}
     pod = {"metadata": {"annotations": annotations}, "spec": spec}
     return shape_pod(pod, found, user=ALICE)
@@ -45,6 +48,17 @@ EVERYTHING = """
   - {path: /dev/shm, memory: 4Gi}
   imagePullSecrets: [hub]
   maxRunSeconds: 3600
+"""
+LAUNCHER = """
+- name: launcher
+  fixedLeafCells: 0
+  fixedRequests: {cpu: 2}
+  env: {A: x, B: y}
+  command: [/opt/launch]
+  args: [--all]
+  workingDir: /mnt
+  serviceAccountName: runner
+  imagePullSecrets: ["hub-{user}"]
 """
 LINES = [
     "train: nodeSelector org=vision",
@@ -264,3 +278,53 @@ async def test_what_a_submitter_lists_itself_is_taken_away() -> None:
     answer = await Webhook().pods.mutate(a_review(pod))
     stored = json_patch(dict(pod), list(answer.patch))
     assert "cellgate.io/shaped" not in stored["metadata"]["annotations"]
+
+
+def test_a_launcher_gets_its_command_account_and_variables() -> None:
+    own = [{"name": "A", "value": "own"}]
+    init = {"name": "prepare", "env": own}
+    main = {"name": "main", "command": ["sh"], "resources": {"limits": {"nvidia.com/gpu": "2"}}}
+    spec = {
+        "containers": [main, {"name": "side"}],
+        "initContainers": [init],
+        "serviceAccountName": "mine",
+        "serviceAccount": "mine",
+    }
+    shaped = shaped_spec(spec, LAUNCHER)
+    variables = [{"name": "B", "value": "y"}, {"name": "A", "value": "x"}]
+    assert shaped == {
+        "containers": [
+            {
+                "name": "main",
+                "command": ["/opt/launch"],
+                "args": ["--all"],
+                "workingDir": "/mnt",
+                "env": variables,
+                "resources": {"requests": {"cpu": "2"}},
+            },
+            {"name": "side", "env": variables},
+        ],
+        "initContainers": [{"name": "prepare", "env": [variables[0], *own]}],
+        "serviceAccountName": "runner",
+        "serviceAccount": "runner",
+        "imagePullSecrets": [{"name": "hub-alice"}],
+    }
+    once = shape(spec, LAUNCHER)
+    assert once.lines == [
+        "launcher: imagePullSecrets name=hub-alice",
+        "launcher: serviceAccountName runner",
+        "launcher: leaf cells 0, fixed",
+        "launcher: cpu 2 for container main, fixed",
+        "launcher: env A",
+        "launcher: env B",
+        "launcher: command of container main",
+        "launcher: args of container main",
+        "launcher: workingDir of container main",
+    ]
+    assert once.warnings == [
+        'cellgate: shape launcher sets serviceAccountName runner instead of the requested "mine"',
+        "cellgate: shape launcher sets leaf cells 0 instead of the requested 2",
+        "cellgate: shape launcher sets command of container main instead of its own",
+    ]
+    again = shape(shaped, LAUNCHER, listed="\n".join(once.lines))
+    assert (again.patch, again.lines, again.warnings) == ([], once.lines, [])

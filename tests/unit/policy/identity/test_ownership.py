@@ -100,12 +100,19 @@ def test_nobody_else_may_change_quotas() -> None:
 
 
 def test_a_groups_admin_may_change_no_other_document() -> None:
-    check_other_change(Editor(user="olga"), in_force=IN_FORCE)
+    check_other_change(Editor(user="olga"), in_force=IN_FORCE, is_shaping=False)
     with pytest.raises(RequestError) as raised:
-        check_other_change(CAROL, in_force=IN_FORCE)
+        check_other_change(CAROL, in_force=IN_FORCE, is_shaping=False)
     assert str(raised.value) == (
         '"carol" is an admin of group vision and may change no other document than its quotas'
     )
+
+
+def test_only_policy_admins_change_what_pods_of_others_get() -> None:
+    with pytest.raises(RequestError) as raised:
+        check_other_change(Editor(user="olga"), in_force=IN_FORCE, is_shaping=True)
+    told = 'only a policy admin may change the Shaping document; "olga" is none'
+    assert str(raised.value) == told
 
 
 def test_an_admin_charges_nobody_for_whom_another_group_pays() -> None:
