@@ -41,7 +41,7 @@ def respond_to_pod(
     `asked` is the pod with the leaf cells that it was decided with; a shape may have fixed them.
     """
     if decision.outcome is Outcome.REFUSED:
-        return respond_with(decision)
+        return replace(respond_with(decision), is_recorded=True)
     is_queued = decision.outcome is Outcome.QUEUED
     if pod.node is not None and is_queued:
         return refuse(_CANNOT_WAIT.format(node=pod.node))

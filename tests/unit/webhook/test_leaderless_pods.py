@@ -129,7 +129,7 @@ async def test_an_event_is_repeated_after_half_an_hour(world: World) -> None:
 
 async def test_many_pods_are_told_a_few_at_a_time(world: World) -> None:
     world.api.pods = [a_pod(f"p{index}").with_gpus(8).gated() for index in range(600)]
-    await world.after(15)
+    await world.after(20)
     counts = [len(await world.after(5)) for _ in range(4)]
     assert counts == [250, 500, 600, 600]
 
