@@ -180,6 +180,9 @@ async def test_every_waiting_gang_is_listed_and_its_pods_say_why(
 async def test_pods_are_told_while_no_extender_leads(
     plane: ControlPlane, cellgate: Installation, pods: str
 ) -> None:
+    await create(plane, pods, gang_pods("early", size=1, gpus=8))
+    await running(plane, pods, "early", size=1)
+    await end(plane, pods, "early", size=1)
     await cellgate.extender.stop()
     await create(plane, pods, gang_pods("silent", size=2, gpus=8))
 
@@ -194,3 +197,7 @@ async def test_pods_are_told_while_no_extender_leads(
     assert await told() == ["silent-0", "silent-1"]
     await cellgate.start_extender()
     await running(plane, pods, "silent", size=2)
+    namespace = pods.split("/")[4]
+    explained = await cellgate.inspect(f"/v1/explain/{namespace}/early-0")
+    assert (explained["gang"], explained["state"]) == (f"{namespace}/early", "gone")
+    assert "placed" in {row["outcome"] for row in explained["decisions"]}
