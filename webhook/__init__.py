@@ -21,7 +21,6 @@ later members follow it. Each folder imports only folders below it in this list:
     wire            AdmissionReview v1: request and response
     cluster_view    the policies and other objects that reviews read, kept current by feeds
     leaderless_pods  tells gated pods while no extender leads
-    node_facts      the nodes seen in the last days, and how large gangs can be
     settings        the settings of one webhook process
     metrics         the webhook's own metrics
 """

@@ -8,6 +8,7 @@ from extender.cells.observe.reconfiguration import Effect, GangEffect
 from extender.cells.views.listings import Stepwise
 from extender.cluster.cluster import Cluster
 from kube.follow.policies import PolicySink
+from kube.marks import DEFAULT_LEAF_RESOURCES
 from policy.errors import Problem
 from policy.wording import count_of
 from service.tasks import in_slices, wait_up_to
@@ -86,7 +87,7 @@ class TopologyFollower:
         self.problems = ()
         self._in_force = text
         document = self._policies.policy.cluster
-        for warning in document.warnings if document else ():
+        for warning in document.warnings_for(DEFAULT_LEAF_RESOURCES) if document else ():
             logger.warning("cluster document has a warning", extra={"warning": str(warning)})
         if text is not None or self._cluster.topology is not None:
             self._log((yield from self._cluster.use_document_stepwise(text)))

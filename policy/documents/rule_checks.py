@@ -50,7 +50,7 @@ def check_over(group: QuotaGroup, classes: Classes) -> str | None:
     if not group.lowers:
         return None
     if not classes.is_listed(name):
-        return _unknown_class(name, classes)
+        return f"{_unknown_class(name, classes)}, nor fail or queue"
     if classes.rank(name) == 0:
         return f"{name} is the highest class: no gang can be lowered to it"
     return None
@@ -150,6 +150,7 @@ def _is_about_class(rule: Rule) -> bool:
     return (
         bool(_unless_match_all(rule.priority))
         or rule.occupied_high is not None
+        or rule.occupied_low is not None
         or (rule.when is not None and rule.when.depends_on_class)
     )
 
@@ -176,4 +177,4 @@ def _unless_match_all(pattern: Pattern | None) -> str:
 
 
 def _numbers(rule: Rule) -> _Numbers:
-    return (rule.current, rule.occupied, rule.occupied_high)
+    return (rule.current, rule.occupied, rule.occupied_high, rule.occupied_low)

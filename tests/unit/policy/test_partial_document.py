@@ -32,11 +32,11 @@ rules:
 """
     assert _problems(classes=CLASSES_TEXT, rules=rules) == [
         "rules: rules[0].colour: unknown key; known keys are user, group, vc, priority, current, "
-        "occupied, occupiedHigh, when, then, note",
+        "occupied, occupiedHigh, occupiedLow, when, then, note",
         'rules: rules[1].user: is not a valid regular expression: missing ) in "("',
         'rules: rules[1].current: must be a comparison such as "> 4" or 4, not "about 4"',
         "rules: rules[2]: can never apply: rule 1 (retain) matches the same gangs and stops",
-        'rules: rules[3].then: "nosuch" is not one of the classes prod, test, oppo',
+        'rules: rules[3].then: "nosuch" is not one of the classes prod, test, oppo, nor fail or queue',
         "rules: rules[4].then: prod is not lower than any class that the rule matches: oppo",
     ]
 
@@ -58,7 +58,7 @@ def test_quotas_with_an_unknown_key_are_compared_with_the_classes() -> None:
     assert [one.partition(": ")[2] for one in _problems(classes=CLASSES_TEXT, quotas=quotas)] == [
         "groups[0].limits.cells: unknown key; known keys are leafCells, leafCellsHigh, gangs, "
         "leafCellHours, byLeafType",
-        'groups[0].over: "nosuch" is not one of the classes prod, test, oppo',
+        'groups[0].over: "nosuch" is not one of the classes prod, test, oppo, nor fail or queue',
     ]
 
 
