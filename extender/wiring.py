@@ -248,11 +248,8 @@ class ExtenderVerbs:
             clock=state.clock,
         )
         self.pending = PendingWrites()
-        self.calls = HeldCalls(
-            self.pending,
-            is_stopping=is_stopping,
-            longest_seconds=state.settings.hold_seconds,
-        )
+        hold_seconds = state.settings.hold_seconds
+        self.calls = HeldCalls(self.pending, is_stopping=is_stopping, longest_seconds=hold_seconds)
         self.evictions = _build_evictions(state, client)
         self.cells = cells = ClusterCells(
             state.cluster,
