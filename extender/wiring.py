@@ -186,13 +186,16 @@ class ExtenderState:
         )
 
     def _build_quota_queue(self, ledger: Ledger) -> QuotaQueue:
-        return QuotaQueue(
+        queue = QuotaQueue(
             ledger=ledger,
             pods=self.pods,
             sizes=self.groups,
             policies=self.policies,
             term=self.term,
         )
+        if self.ledger_sync is not None:
+            self.ledger_sync.on_freed.append(queue.note_freed)
+        return queue
 
     def _build_class_raiser(self, ledger: Ledger, client: KubeClient) -> ClassRaiser:
         raiser = ClassRaiser(
