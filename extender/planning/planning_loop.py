@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection
 from contextlib import AbstractAsyncContextManager
 from typing import Final, NoReturn, TypeVar
 
-from extender.cells.model import Reason, ReasonCode
+from extender.cells.model import MemberRequest, Reason, ReasonCode
 from extender.cells.views.listings import Stepwise
 from extender.feeds.own_failures import OwnFailures
 from extender.feeds.pod_feed import PodSink
@@ -28,7 +28,7 @@ from kube.read.managed_pod import ManagedPod
 from policy.errors import BackendError, RequestError
 from policy.submission import GangKey, NodeName, PodUid
 from service.clock import Clock
-from service.tasks import wait_up_to
+from service.tasks import in_slices, wait_up_to
 
 logger = logging.getLogger(__name__)
 
@@ -63,6 +63,7 @@ class PlanningLoop:
         self._outcomes = outcomes
         self._clock = clock
         self._calls = cells.calls
+        self._prepare = cells.cluster.prepare_stepwise
         self._gangs = GangPlanner(cells, needs.nodes, cells.calls)
         self._news = asyncio.Event()
         needs.nodes.room.on_growth.append(self._news.set)
@@ -237,12 +238,15 @@ class PlanningLoop:
             async with asyncio.TaskGroup() as group:
                 while True:
                     await self._wait_for_news()
-                    self._step(group)
+                    to_prepare = self._step(group)
+                    if to_prepare is not None:
+                        await in_slices(self._prepare(to_prepare))
                     await asyncio.sleep(0)  # let other tasks run, above all kube-scheduler's verbs
         finally:
             self._give_up_all()
 
-    def _step(self, group: asyncio.TaskGroup) -> None:
+    def _step(self, group: asyncio.TaskGroup) -> MemberRequest | None:
+        """Make a step, and return the request for which a decision is to be prepared, if any."""
         now = self._clock.monotonic()
         step = self._gangs.step(now=now)
         self._report(step, now=now)
@@ -253,6 +257,7 @@ class PlanningLoop:
         if self._calls.is_stopping():
             self._give_up_all()
         self._deliver()
+        return step.to_prepare
 
     async def _wait_for_news(self) -> None:
         # Without news, too: pauses and leases end with time.

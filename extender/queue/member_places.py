@@ -63,6 +63,12 @@ def shape_now(gang: QueuedGang, cells: Cells) -> GangShape:
     )
 
 
+def unready_request(gang: QueuedGang, cells: Cells) -> MemberRequest | None:
+    """Return the request that is decided first for a gang, if that takes long to prepare."""
+    first = next(iter(_requests(gang, unplaced(gang, cells), cells)), None)
+    return None if first is None or cells.is_ready(first) else first
+
+
 def decide_unplaced(gang: QueuedGang, cells: Cells, nodes: Nodes, *, now: float) -> list[Decision]:
     """Decide about them, on nodes that all of them can use."""
     members = unplaced(gang, cells)

@@ -38,6 +38,8 @@ class ClusterRoom:
         """Whether a pod whose anti-affinity kept others off its node has gone."""
         self.on_growth: list[Callable[[], None]] = []
         """Callbacks that run when a node may have more room than before."""
+        self.on_capacity: list[Callable[[NodeName], None]] = []
+        """Callbacks that run when a node has joined, or has more or less in all."""
 
     # -- reports
 
@@ -47,6 +49,13 @@ class ClusterRoom:
         if node.capacity != capacity:
             node.capacity = capacity
             self._note_growth(name)
+            for tell in self.on_capacity:
+                tell(name)
+
+    def capacity(self, name: NodeName) -> Mapping[str, int]:
+        """Return what a node has for pods, whatever they use; nothing if it is not known."""
+        node = self._nodes.get(name)
+        return (node.capacity if node is not None else None) or {}
 
     def drop_node(self, name: NodeName) -> None:
         """A node left."""

@@ -12,10 +12,13 @@ from kube.admission.submitter import Sender, identify
 from kube.read.gangs import GangForm
 from kube.read.managed_pod import ManagedPod, charged_gang
 from kube.read.pod_groups import PodGroup
+from kube.read.pod_resources import read_requests
 from kube.shaping.shaper import Shaped, shape_pod
+from kube.values.objects import items, mapping
 from policy.admission.charge_request import ChargeRequest
 from policy.classes import Classes
 from policy.errors import RequestError
+from policy.pod_resources import Amounts
 from policy.policy import Policy
 from policy.quotas.quota_table import QuotaGroup
 from policy.submission import DEFAULT_VC, ClassName, GroupName, Submission, UserName
@@ -34,6 +37,8 @@ class PodRequest:
     pod: ManagedPod
     charge: ChargeRequest
     shaped: Shaped
+    amounts: Amounts = ()
+    """What the pod requests of each resource beside leaf cells, once it is shaped."""
 
 
 def build_pod_request(
@@ -87,12 +92,26 @@ def build_pod_request(
         fixed_class=ClassName(group.class_name or "") if group and has_native else None,
         member_leaf_count=pod.leaf_count if may_grow else _member_leaf_count(pod),
         may_grow=may_grow,
+        late=pod.late_leaf_counts,
     )
     origin = origin_of(pod, user=user, groups=groups, identity=policy.identity)
     shapes = policy.shapes.matching(origin)
     check_fixed(pod, shapes)
     shaped = shape_pod(obj, shapes, user=origin.user)
-    return PodRequest(pod=pod, charge=charge, shaped=shaped)
+    return PodRequest(pod=pod, charge=charge, shaped=shaped, amounts=_amounts(obj, shaped))
+
+
+def _amounts(obj: Mapping[str, Any], shaped: Shaped) -> Amounts:
+    """Return what a pod requests once it is shaped: shapes replace containers and fields whole."""
+    spec = dict(mapping(obj.get("spec")))
+    for operation in shaped.patch:
+        name, _, place = operation["path"].removeprefix("/spec/").partition("/")
+        if place:
+            spec[name] = [*items(spec.get(name))]
+            spec[name][int(place)] = operation["value"]
+        else:
+            spec[name] = operation.get("value")
+    return read_requests(spec)
 
 
 def _paying_group(

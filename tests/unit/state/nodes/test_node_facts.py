@@ -104,3 +104,33 @@ async def test_a_database_that_hangs_is_not_waited_for(monkeypatch: pytest.Monke
     await world.facts.refresh()
     assert world.facts.capacity is None
     assert await world.facts.count([], within_seconds=0.01) is None
+
+
+class Counted(MemorySeenNodes):
+    """Counts how often the nodes are counted."""
+
+    times = 0
+
+    async def count(self, keys: Sequence[str]) -> tuple[NodeCount, ...]:
+        self.times += 1
+        return await super().count(keys)
+
+
+async def test_nodes_are_counted_again_only_if_they_have_changed_or_after_an_hour() -> None:
+    seen = Counted()
+    world = World(derived_text(lab=1), seen)
+    await world.join("n1")
+    for _ in range(100):
+        world.clock.seconds += 30
+        await world.facts.refresh()
+        assert world.leaf_count() == 8
+    assert seen.times == 1
+    await world.join("n2")
+    await world.facts.refresh()
+    assert (world.leaf_count(), seen.times) == (16, 2)
+    world.apply(derived_text(lab=2))
+    await world.facts.refresh()
+    assert (world.leaf_count(), seen.times) == (16, 3)
+    world.clock.seconds += 3600
+    await world.facts.refresh()
+    assert (world.leaf_count(), seen.times) == (16, 4)
