@@ -161,9 +161,8 @@ class LedgerSync:
         admitted while the ledger was unavailable: no later confirmation comes.
         """
         self.compares_soon |= bool(pods)  # for those that cannot be charged by themselves
-        due = [
-            to_charge(pod, classes=self._classes(), sizes=self._sizes) for pod in pods[:_AT_ONCE]
-        ]
+        classes = self._policy().classes
+        due = [to_charge(pod, classes=classes, sizes=self._sizes) for pod in pods[:_AT_ONCE]]
         made: list[Charge] = []
         for charge in filter(None, due):
             with suppress(ValueError):  # the decision of another gang, or a text that is too long
