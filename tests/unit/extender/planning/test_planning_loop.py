@@ -280,7 +280,7 @@ async def test_a_retry_of_a_job_avoids_the_node_on_which_it_failed() -> None:
         assert plans.placed() == ["node-01"]
 
 
-async def test_a_refused_node_is_used_again_once_a_taint_of_it_is_gone() -> None:
+async def test_a_refused_node_is_used_again_once_it_offers_more() -> None:
     async with planning() as plans:
         plans.add_nodes()
         for index in range(1, 4):
@@ -292,7 +292,7 @@ async def test_a_refused_node_is_used_again_once_a_taint_of_it_is_gone() -> None
         plans.planner.wake()
         await plans.looked()
         assert plans.placed() == []
-        taint = {"key": "maintenance", "value": "done", "effect": "PreferNoSchedule"}
-        plans.nodes.upsert(a_node("node-00").with_spec(taints=[taint]))
+        amounts = {"nvidia.com/gpu": "8", "hugepages-1Gi": "64Gi"}
+        plans.nodes.upsert(a_node("node-00").with_status(capacity=amounts, allocatable=amounts))
         await plans.looked()
         assert plans.placed() == ["node-00"]
