@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from extender.cells.model import FreeMode, MemberRequest, PlacedMember, Preempt
+from extender.cells.model import FreeMode, MemberRequest, Part, PlacedMember, Preempt
 from extender.cells.views.listings import run_to_end
 from extender.cluster.cluster import Cluster
 from extender.cluster.journal import DecisionContext, LogJournal
@@ -124,6 +124,12 @@ class MixedLoad:
             limits = {name: 4 for name in NODES if self._room.random() < 0.1}
             shortage = _CPU if self._room.random() < 0.2 else None
             context = replace(context, limits=limits, shortage=shortage)
+            if self._room.random() < 0.2 and len(request.gang_leaf_counts) > 1:
+                others = list(request.gang_leaf_counts)
+                others.remove(request.leaf_count)
+                mine = Part(sizes=(request.leaf_count,), nodes=dict.fromkeys(NODES[:4]))
+                rest = Part(sizes=tuple(others), nodes=dict.fromkeys(NODES[3:]))
+                context, offered = replace(context, parts=(mine, rest)), NODES[:4]
         decision = self.cluster.decide(
             request, candidate_nodes=dict.fromkeys(offered), context=context
         )
