@@ -17,7 +17,7 @@ class EngineCells:
         engine: Engine,
         being_bound: Collection[PodUid],
         *,
-        may_preempt: Callable[[PodUid], bool],
+        may_preempt: Callable[[PodUid], bool] = lambda _: True,
     ) -> None:
         self._engine = engine
         self._may_preempt = may_preempt
