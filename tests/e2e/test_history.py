@@ -273,7 +273,7 @@ async def test_every_gang_is_in_the_history_once_whatever_is_killed(
     )
     found = own(found)
     names = Counter(run["gang"].removeprefix(f"{namespace}/") for run in found)
-    assert names == Counter(gangs.sizes)
+    assert names == Counter(list(gangs.sizes))
     assert {name: len(run["members"]) for run in found if (name := _name(run))} == gangs.sizes
     outcomes = Counter(run["outcome"] for run in found)
     presumed = sum("presumed" in run for run in found)

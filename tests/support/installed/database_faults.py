@@ -12,20 +12,22 @@ _HANG_SECONDS = 5.0
 async def hang_database() -> None:
     """Let the database answer nothing for some seconds."""
     hung = _postgres()
-    for pid in hung:
-        os.kill(pid, signal.SIGSTOP)
+    _send(signal.SIGSTOP, hung)
     try:
         await asyncio.sleep(_HANG_SECONDS)
     finally:
-        for pid in hung:
-            os.kill(pid, signal.SIGCONT)
+        _send(signal.SIGCONT, hung)
 
 
 async def kill_connections() -> None:
     """Kill connections: the server restarts when one of its own is killed, as after a crash."""
-    for pid in _postgres()[1:]:
-        with suppress(ProcessLookupError):  # the server ends all when the first one dies
-            os.kill(pid, signal.SIGKILL)
+    _send(signal.SIGKILL, _postgres()[1:])
+
+
+def _send(what: signal.Signals, pids: list[int]) -> None:
+    for pid in pids:
+        with suppress(ProcessLookupError):  # the server ends all others when one dies
+            os.kill(pid, what)
 
 
 def _postgres() -> list[int]:
