@@ -7,6 +7,8 @@ from contextlib import suppress
 from pathlib import Path
 
 _HANG_SECONDS = 5.0
+_CONNECTION = "postgres: cellgate "
+"""How the title of a process begins that serves a connection of ours."""
 
 
 async def hang_database() -> None:
@@ -20,8 +22,11 @@ async def hang_database() -> None:
 
 
 async def kill_connections() -> None:
-    """Kill connections: the server restarts when one of its own is killed, as after a crash."""
-    _send(signal.SIGKILL, _postgres()[1:])
+    """Kill all connections: the server ends all others and recovers, as after a crash.
+
+    Its own processes are spared: a server whose recovery is killed may never end.
+    """
+    _send(signal.SIGKILL, [pid for pid in _postgres()[1:] if _CONNECTION in _title(pid)])
 
 
 def _send(what: signal.Signals, pids: list[int]) -> None:
@@ -42,6 +47,12 @@ def _below(pid: int) -> list[int]:
             for child in map(int, (task / "children").read_text().split()):
                 found += [child, *_below(child)]
     return found
+
+
+def _title(pid: int) -> str:
+    with suppress(FileNotFoundError, ProcessLookupError):
+        return Path(f"/proc/{pid}/cmdline").read_text()
+    return ""
 
 
 def _comm(pid: int) -> str:
