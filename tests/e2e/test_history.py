@@ -240,7 +240,7 @@ async def _rage(cellgate: Installation, faults: Counter[str]) -> None:
         for fault in dice.sample([kill_leader, kill_webhook, hang_database, kill_connections], 4):
             await fault()
             faults[fault.__name__] += 1
-            await asyncio.sleep(dice.uniform(0.5, 3.0))
+            await asyncio.sleep(dice.uniform(1.0, 4.0))
             for process in (*cellgate.extenders.values(), *cellgate.webhooks.values()):
                 if not process.is_running():
                     process.start()

@@ -4,6 +4,7 @@ shell        `Shell`: cluster, pods, outcomes and Events wired as in the service
 gang_pods    pods of gangs that use whole nodes of it
 planning     `Planning`: a planner over it, and the pods that it lets go
 waiting      the view of waiting gangs over it
+run_world    replicas that follow a gang and record its runs
 leading      a replica that always leads
 group_sizes  PodGroups that all need the same number of members
 """
