@@ -17,12 +17,14 @@ Each folder imports only those above it in this list.
     planning/    the planner's loop, and its writes to Kubernetes
     verbs/       kube-scheduler's verbs: filter, prioritize, preempt, bind
     upkeep/      background work of the leader: recovery, reconciliation, leases, the ledger
+    simulate/    what would happen to a pod that does not exist
     inspection/  the APIs that show the state, and the access to them
     history/     records the runs of gangs, and shows what is recorded
 
     app            runs an extender: feeds, routes, recovery, the leader's tasks
     wiring         builds the parts of an extender: its state and its verbs
     upkeep_wiring  builds the background work of its leader
+    simulate_wiring  builds the simulation of pods that do not exist
     leader_role    whether this replica leads: only the leader answers verbs
     settings       the settings of one extender process
     metrics        the extender's own metrics

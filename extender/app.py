@@ -25,6 +25,8 @@ from extender.inspection.tokens import TokenCheck
 from extender.leader_role import LeaderRole, SoleReplica
 from extender.metrics import StateMetrics
 from extender.settings import ExtenderSettings
+from extender.simulate.simulator import Simulator
+from extender.simulate_wiring import build_simulator
 from extender.upkeep.lease_expiry import expire_leases
 from extender.upkeep.recovery import recover
 from extender.upkeep.unasked_preemption import preempt_unasked
@@ -98,18 +100,15 @@ async def run_extender(
     verbs = ExtenderVerbs(state, client, is_stopping=lambda: health.is_draining)
     certificates = _load_certificates(settings, clock)
     guard = _build_guard(client, clock) if certificates else None
-    app = _build_app(state, verbs, feeds=feeds, health=health, measured=measured, guard=guard)
+    simulator = build_simulator(state, verbs, client, ledger=ledger, seen_nodes=seen_nodes)
+    app = _build_app(
+        state, verbs, simulator, feeds=feeds, health=health, measured=measured, guard=guard
+    )
     tls = certificates.context if certificates else None
     async with run_service(
         app, name="extender", health=health, address=settings.address, tls=tls
     ) as extender:
-        upkeep = ExtenderUpkeep(
-            state,
-            verbs,
-            client,
-            seen_nodes=seen_nodes,
-            settings=settings,
-        )
+        upkeep = ExtenderUpkeep(state, verbs, client, seen_nodes=seen_nodes, settings=settings)
         work = _lead(state, verbs, upkeep, feeds=feeds, health=health, settings=settings)
         extender.supervisor.start("leadership", work)
         _start(extender.supervisor, state, client, feeds=feeds)
@@ -157,6 +156,7 @@ def _synced(name: str) -> str:
 def _build_app(
     state: ExtenderState,
     verbs: ExtenderVerbs,
+    simulator: Simulator,
     *,
     feeds: Mapping[str, Feed],
     health: Health,
@@ -181,6 +181,7 @@ def _build_app(
         snapshots=state.snapshots,
         waiting=verbs.waiting,
         explainer=verbs.explainer,
+        simulator=simulator,
         runs=GangRuns(cluster=state.cluster, pods=state.pods, waiting=verbs.waiting),
         nodes=NodeViews(cluster=state.cluster, pods=state.pods, room=state.room),
         log=state.log,

@@ -11,7 +11,6 @@ from prometheus_client import CollectorRegistry
 
 from extender.cluster.cluster import Cluster
 from extender.cluster.journal import LogJournal, NoJournal
-from extender.feeds.charges import to_undecided_charge
 from extender.feeds.cluster_file import ClusterFile
 from extender.feeds.pod_feed import PodSink
 from extender.feeds.pod_needs import PodNeeds
@@ -178,8 +177,8 @@ class ExtenderState:
             ledger=ledger,
             pods=self.pods,
             sizes=self.groups,
-            classes=lambda: self.policies.policy.classes,
-            charge_undecided=lambda pod: to_undecided_charge(pod, self.policies.policy),
+            policy=lambda: self.policies.policy,
+            has_leases=lambda gang: bool((view := self.cluster.gang(gang)) and view.held),
             term=self.term,
             metrics=self.metrics,
             clock=self.clock,
@@ -250,7 +249,7 @@ class ExtenderVerbs:
         self.pending = PendingWrites()
         self.calls = HeldCalls(self.pending, is_stopping=is_stopping)
         self.evictions = _build_evictions(state, client)
-        cells = ClusterCells(
+        self.cells = cells = ClusterCells(
             state.cluster,
             state.pods,
             outcomes=state.outcomes,
@@ -289,8 +288,6 @@ class ExtenderVerbs:
             pods=state.pods,
             ends=state.outcomes.ends,
             waiting=self.waiting,
-            policies=state.policies,
-            to_request=to_request,
             raises=state.class_raiser,
             log=state.log,
         )

@@ -107,23 +107,28 @@ def _rerank(cluster: Cluster) -> Pieces:
 
 
 def _first_preemption(cluster: Cluster) -> Pieces:
-    yield _time(lambda: _preempt(cluster, (8,) * 4))
+    yield from _preempt(cluster, (8,) * 4)
 
 
 def _preemption_beside_ending(cluster: Cluster) -> Pieces:
     for index in range(0, 200, 2):
         cluster.observe_ending(PodUid(f"pod-{index}-0"))
-    yield _time(lambda: _preempt(cluster, (8,) * 4))
+    yield from _preempt(cluster, (8,) * 4)
 
 
 def _large_preemption(cluster: Cluster) -> Pieces:
-    yield _time(lambda: _preempt(cluster, (8,) * 64))
+    yield from _preempt(cluster, (8,) * 64)
 
 
-def _preempt(cluster: Cluster, sizes: tuple[int, ...]) -> None:
+def _preempt(cluster: Cluster, sizes: tuple[int, ...]) -> Pieces:
+    """Prepare a decision and make it, as the planner does."""
     request = replace(_request("preemptor", sizes, vc="a"), priority=9)
+    yield from _slices(partial(cluster.prepare_stepwise, request))
+    assert cluster.is_ready(request)
+    began = time.process_time_ns()
     context = DecisionContext(kind=RowKind.PLACEMENT, now=0.0, applies_preemption=True)
     decision = cluster.decide(request, candidate_nodes=cluster.nodes, context=context)
+    yield (time.process_time_ns() - began) / _NANOSECONDS_PER_MS
     assert isinstance(decision, Preempt), decision
 
 

@@ -59,9 +59,8 @@ class Engine:
 
     def _new_components(self, topology: Topology | None) -> Components:
         """Components whose cells are not built yet."""
-        return Components(
-            topology, lease_seconds=self._lease_seconds, reclaims_foreign=self._reclaims_foreign
-        )
+        seconds, reclaims = self._lease_seconds, self._reclaims_foreign
+        return Components(topology, lease_seconds=seconds, reclaims_foreign=reclaims)
 
     @property
     def _table(self) -> AllocationTable:
@@ -87,6 +86,14 @@ class Engine:
             told = {"uid": request.member, "known": str(known)}
             return reject(request, ReasonCode.GANG_MISMATCH, **told)
         return self._components.decider.plan(request, candidate_nodes, limits)
+
+    def is_ready(self, request: MemberRequest) -> bool:
+        """False if `plan` would first have to build an index of whole chains."""
+        return self._components.decider.is_ready(request)
+
+    def prepare_stepwise(self, request: MemberRequest) -> Stepwise[None]:
+        """Build the indexes that `plan` will need."""
+        return self._components.decider.prepare_stepwise(request)
 
     def apply(self, decision: Decision, *, now: float) -> None:
         """Carry out a decision of `plan`; ConflictError, and no change, if it is out of date."""
@@ -199,10 +206,9 @@ class Engine:
 
     def _set_ending(self, member: PodUid, *, is_ending: bool) -> bool:
         lifecycle = self._components.lifecycle
-        known = lifecycle.gang_of.get(member)
         is_change = lifecycle.set_ending(member, is_ending=is_ending)
-        if is_change and known is not None and self._rebuild is not None:
-            self._rebuild.note_gang(known)
+        if is_change and self._rebuild is not None:
+            self._rebuild.note_gang(lifecycle.gang_of[member])
         return is_change
 
     def observe_budget(self, gang: GangKey, *, breaks: bool) -> bool:
@@ -256,8 +262,8 @@ class Engine:
     def update_topology_stepwise(self, topology: Topology) -> Stepwise[Changed]:
         """Like `change_topology_stepwise`, at a cost proportional to the difference.
 
-        It does this in one step and returns the effects on gangs that were affected. If a gang
-        would lose its cells to another one, all gangs are taken over as by `change_topology`.
+        Returns the effects on gangs that were affected. If a gang would lose its cells to another
+        one, all gangs are taken over as by `change_topology`.
         """
         components, before = self._components, self._components.topology
         updater = TopologyUpdater(

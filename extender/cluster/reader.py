@@ -21,6 +21,8 @@ class ClusterReader:
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
         self.plan = engine.plan
+        self.is_ready = engine.is_ready
+        self.prepare_stepwise = engine.prepare_stepwise
         self.placement = engine.placement
         self.has_place = engine.has_place
         self.is_preempting = engine.is_preempting
@@ -38,6 +40,8 @@ class ClusterReader:
         self.topology: Topology | None = None
         self.problems: tuple[Problem, ...] = ()
         """Promises that the nodes which are alive cannot hold."""
+        self.warnings: tuple[Problem, ...] = ()
+        """Nodes that are not as the Cluster document expects, and promises that became unclear."""
         self.version = 0
         """Grows with every change that a plan could see."""
 

@@ -1,13 +1,15 @@
 """The JSON of `/v1/…`: gangs, VCs, cells, waiting gangs and decisions."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from extender.cells.model import Decision, GangView, Place, Preempt
+from extender.cells.model import Decision, GangView, Place, Preempt, Reason
 from extender.cells.views.state_views import CellView, VcView
 from extender.outcomes.gang_ends import GangEnd
+from extender.simulate.simulator import Simulation
+from policy.admission.gang_decision import GangDecision
 from policy.placement import Placement
-from policy.submission import PodUid
+from policy.submission import GangKey, PodUid
 from policy.topology import Backing
 from state.log.records import DecisionRecord
 
@@ -139,6 +141,46 @@ def show_decision(decision: Decision) -> JsonObject:
     }
 
 
+def show_simulation(simulation: Simulation, pods_of: Callable[[GangKey], list[str]]) -> JsonObject:
+    """Show what would happen to a pod; `pods_of` returns the names of a gang's pods."""
+    admission, plan = simulation.admission, simulation.plan
+    if plan is None:
+        shape: JsonObject = {"outcome": "refused", "reason": admission.refusal, "victims": []}
+    elif isinstance(plan, Reason):
+        shape = {
+            "outcome": str(plan.code),
+            "reason": plan.text,
+            "change": plan.change,
+            "victims": [],
+        }
+    else:
+        shape = show_decision(plan)
+    victims = plan.victims if isinstance(plan, Preempt) else ()
+    return {
+        **shape,
+        "victimPods": [name for gang in victims for name in pods_of(gang)],
+        "admission": show_admission(admission.decision),
+        "warnings": list(admission.warnings),
+        "problems": list(admission.problems),
+    }
+
+
+def show_admission(decision: GangDecision | None) -> JsonObject | None:
+    """Show what rules and quotas decide; None if the pod is refused before they are asked."""
+    if decision is None:
+        return None
+    rules = decision.admission.rules
+    return {
+        "outcome": decision.outcome,
+        "requestedClass": rules.requested_class,
+        "class": decision.gang_class,
+        **if_any("group", decision.group),
+        **if_any("earlierDecision", None if decision.is_new else str(decision.decision_id)),
+        "rules": [hit.number for hit in rules.hits],
+        "explanation": list(decision.explain()),
+    }
+
+
 def show_record(record: DecisionRecord) -> JsonObject:
     """Show a row of the decision log."""
     return {
@@ -151,8 +193,17 @@ def show_record(record: DecisionRecord) -> JsonObject:
         "reason": record.reason,
         "policyVersion": record.policy_version,
         "latencySeconds": record.latency_seconds,
-        "details": record.details,
+        "details": _show_details(record.details),
     }
+
+
+def _show_details(details: Mapping[str, Any]) -> JsonObject:
+    """Name the number that rows of earlier versions have for the places of other members."""
+    decision = details.get("decision")
+    if isinstance(decision, Mapping) and isinstance(decision.get("others"), int):
+        others = {"checksum": decision["others"]}
+        return {**details, "decision": {**decision, "others": others}}
+    return dict(details)
 
 
 def show_end(end: GangEnd) -> JsonObject:

@@ -28,6 +28,7 @@ from extender.queue.member_places import (
     refusal,
     shape_now,
     unplaced,
+    unready_request,
 )
 from extender.queue.model import Action, EvictPod, QueuedPod, ReleaseHelper, StepResult
 from extender.queue.notices import Notices
@@ -75,6 +76,8 @@ class GangPlanner:
         )
         self._unfinished: dict[GangKey, None] = {}
         """Gangs of which only some members run, and gangs whose victims are ending."""
+        self._prepared: GangKey | None = None
+        """The gang for which the last step asked to prepare a decision."""
         self._notices = Notices()
         self._renew_at = 0.0
 
@@ -222,8 +225,15 @@ class GangPlanner:
             key = self._waiting.first()
             if key is None or self._in_flight.is_crowded:
                 return
-            self._plan(self._seen[key], now=now)
+            gang = self._seen[key]
+            if key != self._prepared and (request := unready_request(gang, self._cells)):
+                self._prepared, step.to_prepare = key, request
+                break
+            self._prepared = None
+            self._plan(gang, now=now)
             self._settle_changed(step, now=now)
+            if gang.victims:
+                break  # such a decision takes as long as many others
         step.has_more = self._waiting.first() is not None
 
     def _handle_due(self, now: float) -> None:

@@ -1,7 +1,7 @@
 """What a pod means for its gang: who asks, for which class and VC, and which group pays. Pure."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 from uuid import NAMESPACE_URL, UUID, uuid5
 
@@ -12,14 +12,21 @@ from kube.admission.submitter import Sender, identify
 from kube.read.gangs import GangForm
 from kube.read.managed_pod import ManagedPod, charged_gang
 from kube.read.pod_groups import PodGroup
+from kube.read.pod_resources import read_requests
 from kube.shaping.shaper import Shaped, shape_pod
+from kube.values.objects import items, mapping
 from policy.admission.charge_request import ChargeRequest
+from policy.classes import Classes
 from policy.errors import RequestError
+from policy.pod_resources import Amounts
 from policy.policy import Policy
 from policy.submission import DEFAULT_VC, ClassName, Submission
 from policy.wording import quote
 
 _GROUP_PATH = f"metadata.labels[{marks.GROUP_LABEL}]"
+
+IsDefault = Callable[[ClassName], bool]
+"""Whether the API server gives a class to pods that name none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,6 +36,8 @@ class PodRequest:
     pod: ManagedPod
     charge: ChargeRequest
     shaped: Shaped
+    amounts: Amounts = ()
+    """What the pod requests of each resource beside leaf cells, once it is shaped."""
 
 
 def build_pod_request(
@@ -82,12 +91,43 @@ def build_pod_request(
         fixed_class=ClassName(group.class_name or "") if group and has_native else None,
         member_leaf_count=pod.leaf_count if may_grow else _member_leaf_count(pod),
         may_grow=may_grow,
+        late=pod.late_leaf_counts,
     )
     origin = origin_of(pod, user=user, groups=groups, identity=policy.identity)
     shapes = policy.shapes.matching(origin)
     check_fixed(pod, shapes)
     shaped = shape_pod(obj, shapes, user=origin.user)
-    return PodRequest(pod=pod, charge=charge, shaped=shaped)
+    return PodRequest(pod=pod, charge=charge, shaped=shaped, amounts=_amounts(obj, shaped))
+
+
+def _amounts(obj: Mapping[str, Any], shaped: Shaped) -> Amounts:
+    """Return what a pod requests once it is shaped: shapes replace containers and fields whole."""
+    spec = dict(mapping(obj.get("spec")))
+    for operation in shaped.patch:
+        name, _, place = operation["path"].removeprefix("/spec/").partition("/")
+        if place:
+            spec[name] = [*items(spec.get(name))]
+            spec[name][int(place)] = operation["value"]
+        else:
+            spec[name] = operation.get("value")
+    return read_requests(spec)
+
+
+def without_unlisted_default(
+    pod: ManagedPod, *, classes: Classes, is_default: IsDefault
+) -> ManagedPod:
+    """Return a pod without a class that only Kubernetes' default for pods gave it."""
+    is_given = is_unlisted_default(pod.class_name, classes=classes, is_default=is_default)
+    return replace(pod, class_name=None) if is_given else pod
+
+
+def is_unlisted_default(
+    class_name: ClassName | None, *, classes: Classes, is_default: IsDefault
+) -> bool:
+    """Tell whether a class is not listed, but Kubernetes' default for pods that name none."""
+    if class_name is None or not classes.entries or not is_default(class_name):
+        return False
+    return not classes.is_listed(class_name)
 
 
 def _member_leaf_count(pod: ManagedPod) -> int | None:

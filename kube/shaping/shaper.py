@@ -27,6 +27,8 @@ class Shaped:
     """What the shapes set, in their order."""
     warnings: Sequence[str] = ()
     """What the submitter had specified differently."""
+    ignores_disruptions: str = ""
+    """The shape that lets a Job of such pods ignore disruptions; empty if none does."""
 
     @property
     def annotations(self) -> dict[str, str]:
@@ -47,4 +49,5 @@ def shape_pod(pod: Mapping[str, Any], shapes: Sequence[Shape], *, user: UserName
         if shape.max_run_seconds is not None:
             limit_run_time(draft, shape.max_run_seconds)
     draft.check()
-    return Shaped(draft.patch(), draft.lines, draft.warnings)
+    ignores = next((shape.name for shape in shapes if shape.ignores_disruptions), "")
+    return Shaped(draft.patch(), draft.lines, draft.warnings, ignores)

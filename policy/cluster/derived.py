@@ -1,6 +1,7 @@
 """The derived form of the Cluster document: cells are built from the labels of live nodes."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import ClassVar, Final
 
 from pydantic import Field
@@ -31,6 +32,7 @@ from policy.cluster.seen_nodes import (
     check_raised,
     find_capacity,
     find_chains,
+    find_largest,
     label_keys,
 )
 from policy.documents.models import Strict, items_of
@@ -161,7 +163,11 @@ class DerivedClusterDocument(ClusterDocument):
     def capacity(self, counts: Sequence[NodeCount]) -> Capacity | None:
         """Return how large gangs can be, by the nodes that were seen; None if none was."""
         chains = self.seen_chains(counts)
-        return find_capacity(list(self._wishes()), chains) if chains else None
+        if not chains:
+            return None
+        capacity = find_capacity(list(self._wishes()), chains)
+        # What expected nodes have beside devices is not known.
+        return capacity if self.expected_nodes else replace(capacity, largest=find_largest(counts))
 
     def seen_chains(self, counts: Sequence[NodeCount]) -> dict[ChainKey, SeenChain]:
         """Return the chains of the nodes that were seen or are expected; none if none was seen."""

@@ -407,19 +407,20 @@ SELECT retain_nodes($1, $2, $3::text[], $4)
 -- Count the nodes that were there within some time, by devices and by the labels asked for.
 WITH latest AS (
     -- Of the numbers of devices that a node had, the largest.
-    SELECT DISTINCT ON (s.name) s.leaf_counts, s.labels
+    SELECT DISTINCT ON (s.name) s.leaf_counts, s.labels, s.cpu, s.memory
     FROM seen_nodes AS s
-    CROSS JOIN LATERAL (
-        SELECT sum(devices.value::bigint) AS total FROM jsonb_each_text(s.leaf_counts) AS devices
-    ) AS devices
     WHERE s.left_at IS NULL OR s.left_at > coalesce($3::timestamptz, now()) - $2::interval
-    ORDER BY s.name, devices.total DESC, s.left_at DESC NULLS FIRST, s.leaf_counts
+    ORDER BY s.name, s.devices DESC, s.left_at DESC NULLS FIRST, s.leaf_counts
 )
-SELECT l.leaf_counts::text, asked.labels::text, count(*) AS number
+SELECT l.leaf_counts::text AS leaf_counts, asked.labels AS labels, count(*) AS number,
+    CASE WHEN bool_and(l.cpu IS NOT NULL) THEN max(l.cpu) END AS cpu,
+    CASE WHEN bool_and(l.memory IS NOT NULL) THEN max(l.memory) END AS memory
 FROM latest AS l
 CROSS JOIN LATERAL (
-    SELECT coalesce(jsonb_object_agg(key, l.labels -> key), '{}') AS labels
-    FROM unnest($1::text[]) AS key WHERE l.labels ? key
+    SELECT ARRAY(SELECT l.labels ->> key FROM unnest($1::text[]) AS key) AS labels
 ) AS asked
 GROUP BY l.leaf_counts, asked.labels
-ORDER BY l.leaf_counts::text COLLATE "C", asked.labels::text COLLATE "C"
+
+-- name: seen_nodes_version
+-- A number that grows with every change of the nodes; it does not when one is old enough to be forgotten.
+SELECT coalesce(max(s.changed), 0) FROM seen_nodes AS s

@@ -254,8 +254,13 @@ TABLE seen_nodes (
     leaf_counts jsonb NOT NULL,
     labels jsonb NOT NULL,
     left_at timestamp with time zone,
+    devices bigint NOT NULL DEFAULT 0,
+    cpu bigint,
+    memory bigint,
+    changed bigint NOT NULL DEFAULT 0,
     CONSTRAINT seen_nodes_pkey PRIMARY KEY (name, leaf_counts)
 );
+CREATE INDEX seen_nodes_changed ON public.seen_nodes USING btree (changed);
 CREATE INDEX seen_nodes_left ON public.seen_nodes USING btree (left_at);
 
 VIEW leaf_cell_hours AS
@@ -326,7 +331,7 @@ FUNCTION drop_decision_day(date) RETURNS text SECURITY DEFINER SET search_path=p
 
 FUNCTION ensure_decision_days(date,integer) RETURNS integer SECURITY DEFINER SET search_path=public, pg_temp SET lock_timeout=1s; -- 630eca862457cc4595e864459df14a47
 
-FUNCTION follow_gang_history() RETURNS trigger SECURITY DEFINER SET search_path=public, pg_temp; -- 69406f590850f00638e9b18287451eee
+FUNCTION follow_gang_history() RETURNS trigger SECURITY DEFINER SET search_path=public, pg_temp; -- b38509d511a0e28eaef3c5b781e50a63
 
 FUNCTION forget_past(text,date,integer,integer) RETURNS integer SECURITY DEFINER SET search_path=public, pg_temp; -- f2176e24711ff7626a9860cd823d3837
 
@@ -364,7 +369,7 @@ FUNCTION ledger_grow_one(charges,integer,jsonb,interval,timestamp with time zone
 
 FUNCTION ledger_held(timestamp with time zone) RETURNS TABLE(user_name text, group_name text, vc text, class text, is_high boolean, leaf_type text, leaf_count bigint, gang_count bigint); -- 94e093ad36d0ea3cd1cb5694b4aa1a9a
 
-FUNCTION ledger_join_one(charges,integer,jsonb,interval,timestamp with time zone) RETURNS json; -- 892f9722d90d4812430743da197207d2
+FUNCTION ledger_join_one(charges,integer,jsonb,interval,timestamp with time zone) RETURNS json; -- b9333b937f103adf617eceeb7c0c93a7
 
 FUNCTION ledger_lock(text[],text[],timestamp with time zone) RETURNS void; -- 1605e8418b3dc7749c36b21d2dd519fc
 
@@ -394,13 +399,13 @@ FUNCTION merge_members(jsonb,jsonb) RETURNS jsonb; -- 358f5c2d521c5ef8784486230b
 
 FUNCTION merge_runs(gang_history,gang_history) RETURNS gang_history; -- 372f4a5047ede3c884e364d8fef14843
 
-FUNCTION observe_nodes(text,bigint,jsonb,text[],interval,timestamp with time zone) RETURNS void SECURITY DEFINER SET search_path=public, pg_temp; -- aea5bb313677877c19d491c5d2720cfc
+FUNCTION observe_nodes(text,bigint,jsonb,text[],interval,timestamp with time zone) RETURNS void SECURITY DEFINER SET search_path=public, pg_temp; -- 8572f4e111755b5d95b9338a94a8476b
 
 FUNCTION record_run(gang_history) RETURNS void; -- 33b11c396e067f1fc08d6755d0997c24
 
 FUNCTION record_runs(jsonb) RETURNS void SECURITY DEFINER SET search_path=public, pg_temp; -- c0805bab5ac4da540b6ead1ceabf3a18
 
-FUNCTION retain_nodes(text,bigint,text[],timestamp with time zone) RETURNS void SECURITY DEFINER SET search_path=public, pg_temp; -- 66602362655a8c80fc6847f69a410486
+FUNCTION retain_nodes(text,bigint,text[],timestamp with time zone) RETURNS void SECURITY DEFINER SET search_path=public, pg_temp; -- 06a34b8240b6e1aa6d225de3f5f55462
 
 FUNCTION run_holds(gang_history) RETURNS TABLE(since timestamp with time zone, until timestamp with time zone, leaf_count integer, leaf_type text); -- 815fafc1c062a3fed3a1c4be489502bc
 

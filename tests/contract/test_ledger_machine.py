@@ -74,7 +74,8 @@ charges = st.builds(
     is_high=st.booleans(),
     leaf_type=st.sampled_from([None, *_TYPES]),
     leaf_count=st.integers(0, 5),
-    places=st.integers(0, 2),
+    places=st.integers(0, 4),
+    leaf_count_each=st.sampled_from([None, 1]),
     rises_to=st.sampled_from([None, None, ClassName("prod")]),
 )
 gangs = st.lists(st.sampled_from(_GANGS), unique=True).map(lambda names: [*map(gang_key, names)])

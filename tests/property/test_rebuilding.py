@@ -11,9 +11,10 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import precondition, rule
 
+from extender.cells.model import MemberRequest
 from extender.cells.views.listings import run_to_end
 from policy.cluster.document import ClusterDocument
-from policy.submission import GangKey, NodeName, PodUid
+from policy.submission import GangKey, NodeName, PodUid, VcName
 from tests.support.cells.engine_calls import check
 from tests.support.cells.following import Following, documents
 
@@ -24,6 +25,7 @@ class Rebuilding(Following):
     """Plays a cluster whose document and classes change, too, and never at a good moment."""
 
     change: Iterator[None] | None = None
+    preparation: Iterator[None] = iter(())
 
     @rule()
     def follow(self) -> None:
@@ -57,6 +59,21 @@ class Rebuilding(Following):
         for _ in range(steps):
             if self.change is not None:
                 self.do_step(self.change)
+
+    @rule(vc=st.sampled_from("ab"), size=st.sampled_from([1, 2, 4]), steps=st.integers(1, 6))
+    def prepare(self, vc: str, size: int, steps: int) -> None:
+        """A preemption is prepared, while all else goes on; `check` audits what was prepared."""
+        for _ in range(steps):
+            next(self.preparation, None)
+        request = MemberRequest(
+            member=PodUid("next"),
+            gang=GangKey("ns", "next"),
+            leaf_count=size,
+            gang_leaf_counts=(size,),
+            vc=VcName(vc),
+            priority=7,
+        )
+        self.preparation = self.engine.prepare_stepwise(request)
 
     def do_step(self, change: Iterator[None]) -> None:
         before = running(self)

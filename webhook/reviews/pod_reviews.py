@@ -4,12 +4,16 @@ Fails closed on a pod that is invalid, and open on an unavailable ledger: then t
 a warning (`webhook.admission.admitter`).
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
 from kube.admission.pod_groups import by_labels
-from kube.admission.pod_request import PodRequest, build_pod_request
+from kube.admission.pod_request import (
+    PodRequest,
+    build_pod_request,
+    without_unlisted_default,
+)
 from kube.admission.pod_shapes import fix_leaf_cells, shape_only
 from kube.admission.possibility import Possibility
 from kube.api.client import KubeClient
@@ -24,14 +28,15 @@ from policy.errors import RequestError
 from policy.policy import Policy
 from policy.submission import ClassName
 from service.clock import Clock
+from state.nodes.node_facts import NodeFacts
 from webhook.admission.admitter import Admitter
 from webhook.cluster_view import ClusterView
-from webhook.node_facts import NodeFacts
 from webhook.records.decision_recorder import DecisionRecorder
 from webhook.responses.pod_response import respond_shaped, respond_to_pod, respond_with
 from webhook.reviews.group_search import find_group
 from webhook.reviews.live_members import check_room
 from webhook.reviews.pod_workloads import PodWorkloads
+from webhook.reviews.preemption_advice import Advice
 from webhook.wire import ALLOWED, ReviewRequest, ReviewResponse
 
 CheckNode = Callable[[ReviewRequest, ManagedPod], None]
@@ -123,12 +128,13 @@ class PodReviews:
         obj: Mapping[str, Any],
         *,
         are_alike: bool,
-        advise: Callable[[ClassName], Iterable[str]],
+        advise: Callable[[ClassName, str], Advice],
     ) -> ReviewResponse:
         """Return whether a pod would be refused, and the warnings it would get, without any effect.
 
-        `are_alike` says that all members of its gang are like it; `advise` returns further
-        warnings for the class that it would get. Raises RequestError for a pod that is invalid.
+        `are_alike` says that all members of its gang are like it; `advise` says what its workload
+        gets and is told, given the class that the pod would get and the shape that lets disruptions
+        be ignored. The patch is one of the workload. Raises RequestError for a pod that is invalid.
         """
         pod = self.read_pod(review, self._fix_cells(review, obj))
         if pod is None:
@@ -138,8 +144,9 @@ class PodReviews:
         request = _to_request(review, obj, pod=pod, group=None, policy=policy)
         never = self._possibility.check(request, are_alike=are_alike, may_refuse=True)
         decision = self._admitter.preview(request.charge)
-        advice = advise(decision.gang_class)
-        return respond_with(decision, warnings=(*request.shaped.warnings, *never, *advice))
+        advice = advise(decision.gang_class, request.shaped.ignores_disruptions)
+        warnings = (*request.shaped.warnings, *never, *advice.warnings)
+        return respond_with(decision, patch=advice.patch, warnings=warnings)
 
     async def decide_for_group(
         self, review: ReviewRequest, obj: Mapping[str, Any], group: PodGroup
@@ -169,15 +176,12 @@ class PodReviews:
         """Read a pod; None if it is not managed. Raises RequestError if it is invalid."""
         labels = self._view.namespaces.labels(review.namespace)
         pod = read_pod(obj, namespace_labels=labels, request_uid=review.uid)
-        if pod is None or pod.class_name is None or not self.is_cluster_default(pod.class_name):
-            return pod
-        return replace(pod, class_name=None)
-
-    def is_cluster_default(self, class_name: ClassName) -> bool:
-        """Tell whether a class is not listed, but Kubernetes' default for pods that name none."""
+        if pod is None:
+            return None
         classes = self._view.policies.policy.classes
-        is_default = bool(classes.entries) and self._view.priorities.is_default(class_name)
-        return is_default and not classes.is_listed(class_name)
+        return without_unlisted_default(
+            pod, classes=classes, is_default=self._view.priorities.is_default
+        )
 
     async def _decide(
         self, request: ChargeRequest, *, is_dry_run: bool, is_charged: bool = True

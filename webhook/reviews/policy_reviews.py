@@ -20,7 +20,7 @@ from policy.policy import Policy
 from policy.quotas.quota_table import QuotaGroup
 from policy.wording import count_of
 from state.ledger.ledger import Ledger
-from webhook.node_facts import NodeFacts
+from state.nodes.node_facts import NodeFacts
 from webhook.wire import ALLOWED, ReviewRequest, ReviewResponse
 
 _LEDGER_SECONDS: Final = 1.0

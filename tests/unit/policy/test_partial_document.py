@@ -58,7 +58,7 @@ def test_quotas_with_an_unknown_key_are_compared_with_the_classes() -> None:
     assert [one.partition(": ")[2] for one in _problems(classes=CLASSES_TEXT, quotas=quotas)] == [
         "groups[0].limits.cells: unknown key; known keys are leafCells, leafCellsHigh, gangs, "
         "leafCellHours, byLeafType",
-        'groups[0].over: "nosuch" is not one of the classes prod, test, oppo',
+        'groups[0].over: "nosuch" is not one of the classes prod, test, oppo, nor fail or queue',
     ]
 
 

@@ -7,6 +7,7 @@ import pytest
 from kube.follow.priority_classes import PriorityClassSink
 from policy.cluster.document import LiveNode
 from policy.submission import NodeName
+from state.nodes.node_facts import NodeFacts
 from state.nodes.seen_nodes import SeenNodes
 from tests.support.kube.config_maps import a_policy_map
 from tests.support.policy.documents import CLASSES_TEXT
@@ -14,7 +15,6 @@ from tests.support.state.charges import TERM
 from tests.support.twins.seen_nodes import MemorySeenNodes
 from tests.support.webhook.review_requests import a_review
 from tests.support.webhook.reviews import Responding, Webhook
-from webhook.node_facts import NodeFacts
 from webhook.reviews import policy_reviews
 from webhook.reviews.policy_reviews import PolicyReviews
 from webhook.wire import ReviewResponse
@@ -39,7 +39,9 @@ def _reviews(webhook: Webhook, *, seen: SeenNodes | None = None, **values: int) 
             webhook.sink,
             priorities=priorities,
             ledger=ledger,
-            nodes=NodeFacts(seen, policies=webhook.sink, monotonic=lambda: 0.0),
+            nodes=NodeFacts(
+                seen, document=lambda: webhook.sink.policy.cluster, monotonic=lambda: 0.0
+            ),
             admins=["root"],
         )
     )
