@@ -41,6 +41,12 @@ _GETS: Final[tuple[tuple[str, str, tuple[str, ...]], ...]] = (
         "JSON or CSV. Callers without the right to read all runs get their own.",
         ("since", "until", "by", "format"),
     ),
+    (
+        "/v1/limits",
+        "What a user holds, and every limit that concerns the user. `groups`: those that only the "
+        "API server knows, separated by commas.",
+        ("user", "groups"),
+    ),
     ("/v1/decisions", "The decision log, newest first.", ("subject", *_PAGED)),
     (
         "/v1/explain/{namespace}/{pod}",
