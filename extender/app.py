@@ -187,7 +187,12 @@ def _build_app(
     ).add_to(app)
     state.limits.add_to(app)
     state.leading.add_to(app)
-    HivedRoutes(cluster=state.cluster, snapshots=state.snapshots, pods=state.pods).add_to(app)
+    HivedRoutes(
+        cluster=state.cluster,
+        snapshots=state.snapshots,
+        pods=state.pods,
+        downgrades=state.outcomes.downgrades,
+    ).add_to(app)
     return app
 
 
