@@ -12,7 +12,7 @@ from dataclasses import replace
 from math import inf
 from typing import Final, NoReturn
 
-from extender.feeds.charges import to_charge
+from extender.feeds.charges import to_charge, with_amounts
 from extender.feeds.pod_feed import PodSink
 from extender.feeds.requests import GangSizeSource, members_left
 from kube.follow.policies import PolicySink
@@ -111,7 +111,8 @@ class QuotaQueue:
             return charge
         held = first.leaf_count + sum(pod.leaf_count for pod in others)
         missing = left.missing(there, each=first.leaf_count)
-        return replace(charge, leaf_count=held + sum(missing))
+        due = replace(charge, leaf_count=held + sum(missing))
+        return with_amounts(due, [first, *others])
 
     async def _try(self, charge: Charge, pod: ManagedPod) -> bool:
         """Charge a gang; True also if an earlier leader has charged it."""

@@ -12,9 +12,11 @@ from kube.admission.submitter import Sender, identify
 from kube.read.gangs import GangForm
 from kube.read.managed_pod import ManagedPod, charged_gang
 from kube.read.pod_groups import PodGroup
+from kube.read.pod_resources import read_requests
 from kube.shaping.shaper import Shaped, shape_pod
 from policy.admission.charge_request import ChargeRequest
 from policy.errors import RequestError
+from policy.pod_resources import CPU, MEMORY
 from policy.policy import Policy
 from policy.submission import DEFAULT_VC, ClassName, Submission
 from policy.wording import quote
@@ -62,6 +64,10 @@ def build_pod_request(
     has_native = pod.gang.form in (GangForm.NATIVE, GangForm.CELLGATE)
     decision = _decision_id(request_uid)
     paying = policy.quotas.find(user, groups, named=pod.charged_group, path=_GROUP_PATH)
+    origin = origin_of(pod, user=user, groups=groups, identity=policy.identity)
+    shapes = policy.shapes.matching(origin)
+    check_fixed(pod, shapes)
+    shaped = shape_pod(obj, shapes, user=origin.user)
     submission = Submission(
         user=user,
         groups=groups,
@@ -72,6 +78,7 @@ def build_pod_request(
         leaf_count=pod.gang_leaf_count or pod.leaf_count,
         leaf_type=pod.leaf_type,
         labels=pod.labels,
+        **_amounts(pod, shaped),
     )
     charge = ChargeRequest(
         submission=submission,
@@ -83,11 +90,19 @@ def build_pod_request(
         member_leaf_count=pod.leaf_count if may_grow else _member_leaf_count(pod),
         may_grow=may_grow,
     )
-    origin = origin_of(pod, user=user, groups=groups, identity=policy.identity)
-    shapes = policy.shapes.matching(origin)
-    check_fixed(pod, shapes)
-    shaped = shape_pod(obj, shapes, user=origin.user)
     return PodRequest(pod=pod, charge=charge, shaped=shaped)
+
+
+def _amounts(pod: ManagedPod, shaped: Shaped) -> dict[str, int]:
+    """Return the CPU and memory of a whole gang, whose members are assumed to be alike."""
+    own = {CPU: pod.cpu_millis, MEMORY: pod.memory_bytes}
+    if shaped.spec is not None:
+        own = dict(read_requests(shaped.spec))
+    times, each = pod.gang_leaf_count or pod.leaf_count, max(1, pod.leaf_count)
+    return {
+        "cpu_millis": own.get(CPU, 0) * times // each,
+        "memory_bytes": own.get(MEMORY, 0) * times // each,
+    }
 
 
 def _member_leaf_count(pod: ManagedPod) -> int | None:

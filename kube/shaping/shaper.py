@@ -27,6 +27,8 @@ class Shaped:
     """What the shapes set, in their order."""
     warnings: Sequence[str] = ()
     """What the submitter had specified differently."""
+    spec: Mapping[str, Any] | None = None
+    """The shaped spec; None if nothing shapes the pod."""
 
     @property
     def annotations(self) -> dict[str, str]:
@@ -47,4 +49,4 @@ def shape_pod(pod: Mapping[str, Any], shapes: Sequence[Shape], *, user: UserName
         if shape.max_run_seconds is not None:
             limit_run_time(draft, shape.max_run_seconds)
     draft.check()
-    return Shaped(draft.patch(), draft.lines, draft.warnings)
+    return Shaped(draft.patch(), draft.lines, draft.warnings, draft.spec)

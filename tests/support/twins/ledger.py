@@ -104,12 +104,12 @@ class MemoryLedger:
         """Change the leaf cells of a charged gang."""
         existing = self._live.get(live.gang)
         if existing is None:
-            return await self.charge(replace(live, leaf_count=leaf_count), limits=limits)
+            return await self.charge(live.resized(leaf_count), limits=limits)
         self._check_available()
         if existing.charge != live:
             return Held(live=existing, usage=self._usages(existing.charge))
         places = existing.charge.places if leaf_count >= live.leaf_count else 0
-        grown = replace(existing.charge, leaf_count=leaf_count, places=places)
+        grown = replace(existing.charge.resized(leaf_count), places=places)
         return self._replace(existing, grown, limits)
 
     def _replace(
@@ -247,6 +247,29 @@ class MemoryLedger:
             self._put(LiveCharge(charge=charge, charged_at=self._clock(), expires_at=None))
         return LedgerDrift(released=released, created=created, corrected=corrected)
 
+    async def recount(self, counted: Sequence[Charge], *, term: LeaderTerm) -> int:
+        """Set the CPU and memory of charged gangs."""
+        self._fence(term)
+        number = 0
+        for charge in choose_storable(counted):
+            live = self._live.get(charge.gang)
+            if (
+                live is not None
+                and _is_of(live.charge, charge)
+                and (live.charge.leaf_count == charge.leaf_count)
+            ):
+                self._live[charge.gang] = replace(
+                    live,
+                    charge=replace(
+                        live.charge,
+                        cpu_millis=charge.cpu_millis,
+                        memory_bytes=charge.memory_bytes,
+                    ),
+                )
+                self._version += 1
+                number += 1
+        return number
+
     async def note_reclaimed(
         self, first_asked: Mapping[GangKey, datetime], *, term: LeaderTerm
     ) -> None:
@@ -370,6 +393,7 @@ class MemoryLedger:
             day_micros=self._micros_since(scope, today),
             week_micros=self._micros_since(scope, today - timedelta(days=today.weekday())),
             month_micros=self._micros_since(scope, today.replace(day=1)),
+            total_micros=self._micros_since(scope, date(1970, 1, 1)),
             counted_at=self._clock(),
             version=self._version,
         )
