@@ -8,12 +8,13 @@ from pathlib import Path
 import orjson
 
 from bench import budgets
-from bench.core import engine, nodes, pods, room, rules
+from bench.core import blocking, engine, nodes, pods, room, rules
 from bench.report import Benchmark, build_report, format_table
 from bench.services import extender, webhook
 from bench.state import ledger, log
 
 _BENCHMARKS: dict[str, Benchmark] = {
+    "blocking": blocking.measure,
     "engine": engine.measure,
     "extender": extender.measure,
     "ledger": ledger.measure,

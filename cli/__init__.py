@@ -19,6 +19,5 @@ migrate            `cellgate migrate`
 certs              `cellgate certs`
 check              `cellgate check`
 policy_files       policy documents in files and ConfigMap manifests
-import_rules       `cellgate import rules`: a rule table to a Rules document
-rule_tables        reads rule tables: Markdown, CSV or SQL dumps
+imports            `cellgate import`: documents of other systems to Cellgate's
 """

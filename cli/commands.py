@@ -7,7 +7,8 @@ from importlib.metadata import version
 
 from cli.certs import make_certificates
 from cli.check import check_policies
-from cli.import_rules import import_table
+from cli.imports.command import ImportKind, import_file
+from cli.imports.rules import Occupied
 from cli.migrate import migrate_database
 from cli.options import Options, Parser, data_directory
 from cli.run import run_everything
@@ -55,11 +56,14 @@ Examples:
   cellgate check policies/*.yaml
   kubectl get configmaps -n cellgate-system -o yaml | cellgate check -"""
 _IMPORT = """\
-Convert a rule table of another system to a Rules document, and print it.
-Rows and columns that cannot be converted are reported on standard error.
+Convert a document of another system to a policy document, and print it: a rule
+table to a Rules document, or the configuration of HiveD or OpenPAI to a Cluster
+document. What cannot be converted, or has another meaning here, is reported on
+standard error.
 
 Examples:
-  cellgate import rules rules.sql > rules.yaml"""
+  cellgate import rules rules.sql > rules.yaml
+  cellgate import hived service-configuration.yaml > cluster.yaml"""
 _LEVELS = ("debug", "info", "warning", "error")
 
 
@@ -90,7 +94,7 @@ def build_parser(environment: Mapping[str, str]) -> argparse.ArgumentParser:
     _migrate(add("migrate", "Apply database migrations", _MIGRATE, migrate_database))
     _certs(add("certs", "Create certificates", _CERTS, make_certificates), environment)
     _check(add("check FILE…", "Validate policy documents", _CHECK, check_policies))
-    _import(add("import KIND FILE", "Convert rules of another system", _IMPORT, import_table))
+    _import(add("import KIND FILE", "Convert documents of another system", _IMPORT, import_file))
     parser.description = _ABOUT + "\n".join(summaries)
     return parser
 
@@ -175,10 +179,17 @@ def _check(options: Options) -> None:
 
 def _import(options: Options) -> None:
     options.begin("Arguments")
-    options.add_argument("what", "KIND", "What to convert: rules", choices=("rules",))
-    about = "Table as Markdown, CSV or SQL dump; - reads standard input"
+    kinds = tuple(map(str, ImportKind))
+    options.add_argument("what", "KIND", f"What to convert: {' or '.join(kinds)}", choices=kinds)
+    about = "Rule table (Markdown, CSV, SQL dump) or HiveD's YAML; - reads standard input"
     options.add_argument("file", "FILE", about)
     options.begin("Flags")
+    options.add_choice(
+        "--occupied WHAT",
+        "What the occupied column counts in rows for low classes only",
+        default=Occupied.LOW,
+        choices=tuple(map(str, Occupied)),
+    )
     _general(options, log_level="warning")
 
 
@@ -229,5 +240,5 @@ def _namespace(options: Options) -> None:
 
 def _general(options: Options, *, log_level: str) -> None:
     """Add the flags of all commands."""
-    options.add_choice("--log-level LEVEL", default=log_level, choices=_LEVELS)
+    options.add_choice("--log-level LEVEL", "", default=log_level, choices=_LEVELS)
     options.add_help()

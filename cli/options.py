@@ -85,8 +85,8 @@ class Options:
         """Add a flag that takes names, separated by commas."""
         self.add(f"{flag} NAME,…", about, default=default, read=_read_names)
 
-    def add_choice(self, flag: str, *, default: str, choices: Sequence[str]) -> None:
-        """Add a flag that takes one of several words."""
+    def add_choice(self, flag: str, about: str, *, default: str, choices: Sequence[str]) -> None:
+        """Add a flag that takes one of several words; `about` may be empty."""
         listed = f"{', '.join(choices[:-1])} or {choices[-1]}"
 
         def read(text: str) -> str:
@@ -94,7 +94,7 @@ class Options:
                 raise ValueError(f"must be {listed}, not {text!r}")
             return text
 
-        self.add(flag, listed, default=default, read=read)
+        self.add(flag, f"{about}: {listed}" if about else listed, default=default, read=read)
 
     def add_argument(self, name: str, value: str, about: str, **settings: Any) -> None:  # noqa: ANN401 - passed to argparse
         """Add an argument without a flag."""

@@ -6,10 +6,12 @@ They are validated as the webhook validates them at `kubectl apply`.
 import re
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import Final
 
 from kube.follow.policies import is_policy, read_policy_text
+from kube.marks import DEFAULT_LEAF_RESOURCES
 from policy.documents.models import API_VERSION
 from policy.documents.yaml_text import parse_yaml
 from policy.documents.yaml_tree import Plain
@@ -24,7 +26,15 @@ _LISTS: Final = ("List", "ConfigMapList")
 _SEPARATOR: Final = re.compile(r"^---(?=\s|$)", re.MULTILINE)
 
 
-def build_from_files(files: Iterable[tuple[str, str]]) -> Policy:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckedFiles:
+    """The policy that files hold, and what is allowed in it, but probably a mistake."""
+
+    policy: Policy
+    warnings: tuple[Problem, ...]
+
+
+def build_from_files(files: Iterable[tuple[str, str]]) -> CheckedFiles:
     """Build a policy from all documents in files, each given by name and text.
 
     Raises SpecError with all problems.
@@ -37,10 +47,17 @@ def build_from_files(files: Iterable[tuple[str, str]]) -> Policy:
         problems += exc.problems
     if problems:
         raise SpecError(limit_problems(problems))
-    return policy
+    return CheckedFiles(policy=policy, warnings=tuple(_warnings(policy, texts)))
 
 
-def _split(text: str) -> Iterator[str]:
+def _warnings(policy: Policy, texts: Iterable[PolicyText]) -> Iterator[Problem]:
+    cluster = policy.cluster
+    sources = [found.source for found in texts if found.kind is DocumentKind.CLUSTER]
+    for warning in cluster.warnings_for(DEFAULT_LEAF_RESOURCES) if cluster else ():
+        yield _in_file(sources[0], warning)
+
+
+def split_documents(text: str) -> Iterator[str]:
     """Yield the YAML documents of a text, padded so that line numbers stay the same."""
     starts = [0, *(match.start() for match in _SEPARATOR.finditer(text)), len(text)]
     for start, end in pairwise(starts):
@@ -48,9 +65,9 @@ def _split(text: str) -> Iterator[str]:
 
 
 def _read_file(name: str, text: str, problems: list[Problem]) -> Iterator[PolicyText]:
-    for part in _split(text):
+    for part in split_documents(text):
         with _collect_problems(name, problems):
-            for data in _objects(parse_yaml(part)[0]):
+            for data in objects_of(parse_yaml(part)[0]):
                 with _collect_problems(name, problems):
                     yield from _read_object(name, part, data)
 
@@ -63,7 +80,7 @@ def _collect_problems(name: str, problems: list[Problem]) -> Iterator[None]:
         problems += [_in_file(name, problem) for problem in exc.problems]
 
 
-def _objects(data: Plain) -> Iterator[dict[str, Plain]]:
+def objects_of(data: Plain) -> Iterator[dict[str, Plain]]:
     """Yield an object, or the objects of a list such as the output of `kubectl get -o yaml`."""
     if data is None:
         return
@@ -93,6 +110,9 @@ def _kind_of(data: dict[str, Plain]) -> DocumentKind | None:
     version = data.get("apiVersion")
     if isinstance(version, str) and version != API_VERSION:
         return None
+    if "hivedscheduler" in data:
+        message = "is OpenPAI's configuration; convert it: cellgate import hived FILE"
+        raise SpecError([Problem("hivedscheduler", message)])
     known = listing(list(DocumentKind))
     raise SpecError([Problem("kind", f"must be one of {known}, not {describe(data.get('kind'))}")])
 

@@ -24,6 +24,7 @@ from policy.errors import SettingsError
 from service.health import Health
 from service.process import Exit, Stop
 from service.runner import RunningService
+from state.history.runs import PostgresHistory
 from state.ledger.usage_metrics import UsageMetrics
 from state.nodes.postgres import PostgresSeenNodes
 from webhook.app import WebhookSettings, run_webhook
@@ -105,6 +106,7 @@ async def _services(
             log=extender_log,
             ledger=ledger,
             seen_nodes=PostgresSeenNodes(database.pool),
+            history=PostgresHistory(database.pool),
         ) as extender,
     ):
         supervise_state(webhook, database, webhook_log, retention=read_retention(options))

@@ -23,6 +23,7 @@ from kube.api.client import connect
 from kube.api.leadership import LeadershipSettings
 from service.health import Health
 from service.process import Exit, Stop
+from state.history.runs import PostgresHistory
 from state.nodes.postgres import PostgresSeenNodes
 from webhook.app import WebhookSettings, run_webhook
 
@@ -65,6 +66,7 @@ async def serve_extender(options: Namespace, stop: Stop) -> Exit:
             log=log,
             ledger=ledger,
             seen_nodes=PostgresSeenNodes(database.pool),
+            history=PostgresHistory(database.pool),
         ) as extender,
     ):
         supervise_state(extender, database, log, retention=read_retention(options))

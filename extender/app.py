@@ -24,6 +24,8 @@ from extender.inspection.tokens import TokenCheck
 from extender.leader_role import LeaderRole, SoleReplica
 from extender.metrics import StateMetrics
 from extender.settings import ExtenderSettings
+from extender.simulate.simulator import Simulator
+from extender.simulate_wiring import build_simulator
 from extender.upkeep.lease_expiry import expire_leases
 from extender.upkeep.recovery import recover
 from extender.upkeep.unasked_preemption import preempt_unasked
@@ -43,6 +45,7 @@ from service.http import build_app
 from service.metrics import ServiceMetrics
 from service.runner import RunningService, run_service
 from service.tasks import Supervisor, in_slices
+from state.history.runs import RunHistory
 from state.ledger.ledger import Ledger
 from state.log.log import DecisionLog
 from state.log.metrics import LogMetrics
@@ -65,11 +68,13 @@ async def run_extender(
     log: DecisionLog,
     ledger: Ledger | None = None,
     seen_nodes: SeenNodes | None = None,
+    history: RunHistory | None = None,
 ) -> AsyncIterator[RunningService]:
     """Run an extender while the body runs; its health says when it is ready.
 
     Without a ledger, which only tests do, charges of the webhook are never confirmed. Without
-    `seen_nodes` the webhook does not know which nodes there are.
+    `seen_nodes` the webhook does not know which nodes there are, and without a history no replica
+    knows which runs are recorded.
     """
     settings.check()
     clock, measured = Clock(), ServiceMetrics()
@@ -81,6 +86,7 @@ async def run_extender(
         ledger=ledger,
         registry=measured.registry,
         settings=settings,
+        history=history,
     )
     if state.file is not None:
         await state.file.load()
@@ -93,18 +99,15 @@ async def run_extender(
     verbs = ExtenderVerbs(state, client, is_stopping=lambda: health.is_draining)
     certificates = _load_certificates(settings, clock)
     guard = _build_guard(client, clock) if certificates else None
-    app = _build_app(state, verbs, feeds=feeds, health=health, measured=measured, guard=guard)
+    simulator = build_simulator(state, verbs, client, ledger=ledger, seen_nodes=seen_nodes)
+    app = _build_app(
+        state, verbs, simulator, feeds=feeds, health=health, measured=measured, guard=guard
+    )
     tls = certificates.context if certificates else None
     async with run_service(
         app, name="extender", health=health, address=settings.address, tls=tls
     ) as extender:
-        upkeep = ExtenderUpkeep(
-            state,
-            verbs,
-            client,
-            seen_nodes=seen_nodes,
-            settings=settings,
-        )
+        upkeep = ExtenderUpkeep(state, verbs, client, seen_nodes=seen_nodes, settings=settings)
         work = _lead(state, verbs, upkeep, feeds=feeds, health=health, settings=settings)
         extender.supervisor.start("leadership", work)
         _start(extender.supervisor, state, client, feeds=feeds)
@@ -152,6 +155,7 @@ def _synced(name: str) -> str:
 def _build_app(
     state: ExtenderState,
     verbs: ExtenderVerbs,
+    simulator: Simulator,
     *,
     feeds: Mapping[str, Feed],
     health: Health,
@@ -176,6 +180,7 @@ def _build_app(
         snapshots=state.snapshots,
         waiting=verbs.waiting,
         explainer=verbs.explainer,
+        simulator=simulator,
         runs=GangRuns(cluster=state.cluster, pods=state.pods, waiting=verbs.waiting),
         nodes=NodeViews(cluster=state.cluster, pods=state.pods, room=state.room),
         log=state.log,
@@ -197,6 +202,8 @@ def _start(
     supervisor.start("volumes", follow_volumes(state.volumes, client, state.clock))
     supervisor.start("topology", state.topology.run())
     supervisor.start("events", state.events.run())
+    if state.history is not None:
+        supervisor.start("history", state.runs.check_forever(lambda: state.leading.is_leading))
     if state.file is not None:
         supervisor.start("cluster file", state.file.run())
 
@@ -248,11 +255,13 @@ def _leader_tasks(
     yield state.leading.keep()
     yield state.leading.show()
     yield verbs.planner.run()
+    yield state.reranker.run()
     yield state.outcomes.notes.run(upkeep.gate_messages, writing=verbs.pending.writing)
     yield verbs.evictions.run()
     yield state.reclaims.run()
     yield state.budget_sync.run()
     yield state.census.run()
+    yield state.runs.run()
     yield expire_leases(
         state.cluster,
         being_bound=verbs.calls.under_way,

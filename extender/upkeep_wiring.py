@@ -40,7 +40,9 @@ class ExtenderUpkeep:
         )
         self.ca_publisher = _build_ca_publisher(state, client, settings)
         self.node_recorder = (
-            NodeRecorder(seen_nodes, cluster=state.cluster, term=state.term) if seen_nodes else None
+            NodeRecorder(seen_nodes, cluster=state.cluster, room=state.room, term=state.term)
+            if seen_nodes
+            else None
         )
         self.quarantine = NodeQuarantine(
             cluster=state.cluster,

@@ -3,6 +3,7 @@
 Every part gets the others that it needs when it is built; there are no globals.
 """
 
+import asyncio
 from collections.abc import Callable
 from typing import Any
 
@@ -17,6 +18,8 @@ from extender.feeds.pod_needs import PodNeeds
 from extender.feeds.requests import to_bound, to_member_request
 from extender.feeds.room_feed import follow_members
 from extender.feeds.topology import TopologyFollower
+from extender.history.run_recorder import RunRecorder
+from extender.history.seen_pods import seen_by
 from extender.inspection.census import Census
 from extender.inspection.explainer import Explainer
 from extender.inspection.snapshots import Snapshots
@@ -62,6 +65,7 @@ from kube.follow.policies import PolicySink
 from kube.follow.volumes import Volumes
 from policy.quarantine import QuarantineRule
 from service.clock import Clock
+from state.history.runs import RunHistory
 from state.ledger.ledger import LeaderTerm, Ledger
 from state.log.log import DecisionLog
 
@@ -79,8 +83,10 @@ class ExtenderState:
         ledger: Ledger | None,
         registry: CollectorRegistry,
         settings: ExtenderSettings,
+        history: RunHistory | None = None,
     ) -> None:
         self.log = log
+        self.history = history
         self.clock = clock
         self.metrics = ExtenderMetrics(registry)
         self.events = EventWriter(client, clock)
@@ -98,15 +104,14 @@ class ExtenderState:
         self.pod_needs = PodNeeds(self.fitting_nodes, self.volumes)
         follow_members(self.cluster.members, self.room)
         self.policies = PolicySink(self.events)
+        self.turn = asyncio.Lock()
+        """Held while the cluster is changed in steps."""
         self.file = ClusterFile(file, self.policies) if (file := settings.cluster_file) else None
-        self.topology = TopologyFollower(self.cluster, self.policies)
+        self.topology = TopologyFollower(self.cluster, self.policies, turn=self.turn)
         to_bound_now = self.translating(to_bound)
-        self.pods = PodSink(
-            self.cluster,
-            namespaces=self.namespaces,
-            to_bound=to_bound_now,
-        )
+        self.pods = PodSink(self.cluster, namespaces=self.namespaces, to_bound=to_bound_now)
         self.outcomes = self._build_outcomes()
+        self.runs = self._build_runs(registry)
         self.budgets = DisruptionBudgetSink()
         self.budget_sync = BudgetSync(budgets=self.budgets, cluster=self.cluster, pods=self.pods)
         RefusedNodes(cluster=self.cluster, pods=self.pods, metrics=self.metrics)
@@ -118,13 +123,7 @@ class ExtenderState:
             to_bound=to_bound_now,
             metrics=self.metrics,
         )
-        self.reranker = Reranker(
-            cluster=self.cluster,
-            pods=self.pods,
-            policies=self.policies,
-            to_request=self.translating(to_member_request),
-            to_bound=to_bound_now,
-        )
+        self.reranker = self._build_reranker()
         self.ledger_sync = self._build_ledger_sync(ledger) if ledger is not None else None
         self.reclaimed_ages = ReclaimedAges(ledger, pods=self.pods, term=self.term)
         self.quota_queue = self._build_quota_queue(ledger) if ledger is not None else None
@@ -137,6 +136,28 @@ class ExtenderState:
             events=PodEvents(self.events),
             metrics=self.metrics,
             clock=self.clock,
+        )
+
+    def _build_runs(self, registry: CollectorRegistry) -> RunRecorder:
+        return RunRecorder(
+            cluster=self.cluster,
+            pods=self.pods,
+            outcomes=self.outcomes,
+            to_seen=seen_by(self.cluster, self.groups),
+            history=self.history,
+            epoch=lambda: self.leading.epoch,
+            clock=self.clock,
+            registry=registry,
+        )
+
+    def _build_reranker(self) -> Reranker:
+        return Reranker(
+            cluster=self.cluster,
+            pods=self.pods,
+            policies=self.policies,
+            to_request=self.translating(to_member_request),
+            to_bound=self.translating(to_bound),
+            turn=self.turn,
         )
 
     def _build_reclaims(self, client: KubeClient, *, is_on: bool) -> Reclaims:
@@ -229,7 +250,7 @@ class ExtenderVerbs:
         self.pending = PendingWrites()
         self.calls = HeldCalls(self.pending, is_stopping=is_stopping)
         self.evictions = _build_evictions(state, client)
-        cells = ClusterCells(
+        self.cells = cells = ClusterCells(
             state.cluster,
             state.pods,
             outcomes=state.outcomes,
@@ -268,8 +289,6 @@ class ExtenderVerbs:
             pods=state.pods,
             ends=state.outcomes.ends,
             waiting=self.waiting,
-            policies=state.policies,
-            to_request=to_request,
             raises=state.class_raiser,
             log=state.log,
         )

@@ -16,6 +16,7 @@ use `hived`, and all may use `values`.
     admission/             A new pod as a request to rules and quotas. Pure.
     api/                   Requests to an API server: list, watch, patch, bind, evict, Events.
     follow/                Live copies of one kind of object each, in our own types.
+    lives/                 When pods started and ended, and how, from their status. Pure.
     hived/                 HiveD's pod annotation and the YAML it is written in. Pure.
     read/                  Kubernetes objects translated into our own types. Pure.
     shaping/               Fields that the Shaping document sets on pods. Pure.

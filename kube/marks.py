@@ -56,6 +56,8 @@ WOKEN_ANNOTATION: Final = "cellgate.io/woken"
 RELEASED_ANNOTATION: Final = "cellgate.io/released"
 """On a pod without leaf cells whose gate was lifted because its gang has its places. The value is
 the version of the pod before that; it has no other meaning."""
+RUN_TIME_ANNOTATION: Final = "cellgate.io/expected-run-time"
+"""How long the owner of a pod expects it to run, such as `4h`."""
 RECLAIMED_MARK: Final = "cellgate.io/reclaimed"
 """On a workload that Cellgate suspended for another gang: an annotation and a label."""
 QUEUED_GATE: Final = "cellgate.io/queued"

@@ -21,6 +21,7 @@ The lowest layer: every package may import it, and it imports none of ours.
     feasibility     What can never start: larger than its VC, quota or any node.
     parser          Reads a document: `parse_document`. The registry of kinds, `MODELS`.
     placement       `Placement`: the node and leaf cells of a pod.
+    pod_life        When a pod was created, bound, started and ended, and how.
     pod_resources   What a pod needs of its node beside leaf cells.
     policy          `Policy`: what all documents together mean.
     quarantine      Which nodes to quarantine, because members of several workloads fail there.

@@ -7,6 +7,7 @@ what a gang exceeds that can never fit.
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
+from policy.pod_resources import Amounts
 from policy.submission import LeafType, VcName
 from policy.topology import Chain, PhysicalCell, Topology
 
@@ -38,6 +39,8 @@ class Capacity:
     """All chains of the cluster."""
 
     chains: tuple[ChainCapacity, ...]
+    largest: Amounts = ()
+    """What one node has at most of each resource beside leaf cells, as far as that is known."""
 
 
 def capacity_of(topology: Topology) -> Capacity:

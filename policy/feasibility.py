@@ -5,11 +5,12 @@ certain as far as the inputs are: capacities are upper bounds, and current usage
 The Rules document says whether such a workload is refused or its submitter is warned.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from policy.capacity import Capacity, ChainCapacity, Share
+from policy.pod_resources import Amounts, show_amount
 from policy.quotas.limits import Limit, Measure
 from policy.quotas.quota_table import QUEUE, QuotaGroup
 from policy.submission import LeafType, VcName
@@ -31,10 +32,25 @@ class Wanted:
     largest_member: int
     is_guaranteed: bool
     """Whether it counts on the cells of its VC; an opportunistic gang may use any."""
+    amounts: Amounts = ()
+    """What one pod requests of each resource beside leaf cells."""
 
 
 def find_never(wanted: Wanted, capacity: Capacity) -> Iterator[str]:
     """Yield why a gang never starts: because of its leaf type, its size, or that of a member."""
+    yield from _find_too_much(wanted, dict(capacity.largest))
+    yield from _find_no_cells(wanted, capacity)
+
+
+def _find_too_much(wanted: Wanted, largest: Mapping[str, int]) -> Iterator[str]:
+    """Yield what one pod requests beyond what any node has."""
+    for resource, amount in wanted.amounts if wanted.leaf_count else ():
+        if resource in largest and amount > largest[resource]:
+            asked, most = (show_amount(resource, one) for one in (amount, largest[resource]))
+            yield f"one pod requests {asked}, but the largest node has {most}; request less"
+
+
+def _find_no_cells(wanted: Wanted, capacity: Capacity) -> Iterator[str]:
     if not wanted.leaf_count:
         return
     chains = [one for one in capacity.chains if wanted.leaf_type in (None, one.leaf_type)]

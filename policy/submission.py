@@ -77,3 +77,8 @@ class Occupancy:
 
     occupied: int = 0
     occupied_high: int = 0
+
+    @property
+    def occupied_low(self) -> int:
+        """Those in classes that are not high."""
+        return self.occupied - self.occupied_high

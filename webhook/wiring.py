@@ -11,6 +11,7 @@ from policy.submission import UserName
 from service.clock import Clock
 from state.ledger.ledger import Ledger
 from state.log.log import DecisionLog
+from state.nodes.node_facts import NodeFacts
 from state.nodes.seen_nodes import SeenNodes
 from webhook.admission.admitter import Admitter
 from webhook.admission.memory_decider import LiveUsage
@@ -22,7 +23,6 @@ from webhook.guard.pod_guard import PodGuard
 from webhook.ledger_access.breaker import Breaker
 from webhook.ledger_access.catch_up import catch_up
 from webhook.metrics import WebhookMetrics
-from webhook.node_facts import NodeFacts
 from webhook.records.decision_recorder import DecisionRecorder
 from webhook.records.pending_events import PendingEvents
 from webhook.reviews.pod_group_reviews import PodGroupReviews
@@ -82,7 +82,7 @@ def build_reviews(
     trusted = (settings.extender, *settings.admins)
     binders = (settings.scheduler, *settings.binders)
     nodes = NodeGuard(view.policies, binders=(*trusted, *binders))
-    facts = NodeFacts(state.seen_nodes, policies=view.policies, monotonic=clock.monotonic)
+    facts = _build_facts(state.seen_nodes, view, clock)
     pods = PodReviews(
         view=view,
         client=client,
@@ -117,3 +117,11 @@ def build_reviews(
             recent, ledger=state.ledger, assumed=state.usage.assumed, breaker=breaker
         ),
     )
+
+
+def _build_facts(seen: SeenNodes | None, view: ClusterView, clock: Clock) -> NodeFacts:
+    facts = NodeFacts(
+        seen, document=lambda: view.policies.policy.cluster, monotonic=clock.monotonic
+    )
+    view.policies.on_change.append(facts.wake)
+    return facts

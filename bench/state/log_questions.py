@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 from bench.report import Result, percentile
 from state.database.database import Database
 from state.database.maintenance import LogMaintenance, RetentionSettings
-from state.history.runs import PostgresHistory
+from state.history.runs import PostgresHistory, RunFilter
 from state.log.postgres import PostgresDecisions
 
 _DAYS = 30
@@ -58,12 +58,11 @@ async def measure(database: Database, *, rows: int) -> list[Result]:
     user, subject = f"user-{gangs // 2 % _USERS}", f"team-{gangs // 2 % 50}/train-{gangs // 2}"
     month = timedelta(days=_DAYS)
     questions: dict[str, Callable[[], Awaitable[object]]] = {
-        "my last jobs": lambda: history.of_user(user, 20),
+        "my last jobs": lambda: history.find(RunFilter(user_name=user), 20),
         "why this pod": lambda: decisions.of_pod(pod, 100),
         "why this gang": lambda: decisions.recent(100, subject=subject),
         "newest": lambda: decisions.recent(100),
-        "hours of a month": lambda: history.hours_of_days((now - month).date(), now.date()),
-        "hours between": lambda: history.hours_between(now - month, now),
+        "hours of a month": lambda: history.hours_between(now - month, now),
         "replay 1000 rows": lambda: decisions.of_epoch("extender", epoch=1, first=rows // 2),
     }
     for name, ask in questions.items():

@@ -26,12 +26,14 @@ takes in what the cluster reports, and `views` shows and checks the state.
     answers          Decisions without a place, each with its reason: wait, reject, preempt
     budget           How much one decision may cost: all bounds of the search in one place
     end_sentences    Sentences about gangs that preempt, and about gangs that end for them
+    components       The parts of the engine that share one state
     engine           The engine's public methods: plan, apply, observe, recover, views
     lasting_sentences  Sentences about waiting gangs without numbers that change meanwhile
     model            What goes into the engine and what comes out: requests, decisions, views
     new_nodes        Waiting gangs for which an autoscaler is asked for nodes
     phrases          Parts of sentences: what members need, who owns cells, lists of names
     queue_sentences  Sentences about gangs that the planner holds or that are being bound
+    rebuild          New cells and gangs on them, built beside those in use
     reason_kinds     What a gang waits for, by the code of its reason
     wording          Sentences for people, such as why a gang waits, made from reason codes
     decide/          From a request to a decision, and from a decision to a changed state

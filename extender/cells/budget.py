@@ -25,6 +25,9 @@ EXACT_STEPS = 5_000
 EXACT_SHARE = 4
 """One exhaustive search may use this fraction (1/n) of the steps that are left for all."""
 
+MOST_NODES_IN_PLACE = 64
+"""Nodes that may join, leave or move in one step; with more, all cells are built again beside."""
+
 CELL_TRIES = 8
 """Cells of a level to try if candidate nodes or unequal members make the ranking inexact."""
 FREE_LOOKS = 64

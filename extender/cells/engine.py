@@ -5,11 +5,11 @@ the gang holds the places of the other members until they ask, and each takes on
 that is not used in time expires, and places without a bound member become free.
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 
 from extender.cells.answers import reject
-from extender.cells.decide.applier import Applier
-from extender.cells.decide.decider import Decider
+from extender.cells.components import Components
 from extender.cells.model import (
     NO_LIMITS,
     Decision,
@@ -17,49 +17,25 @@ from extender.cells.model import (
     KnownSizes,
     MemberRequest,
     NodeCell,
+    Place,
     PlacedMember,
+    Preempt,
     ReasonCode,
 )
 from extender.cells.observe.adoption import Adopter
-from extender.cells.observe.bound_pods import (
-    FullReplayNeeded,
-    PodObserver,
-    recovery_order,
-)
-from extender.cells.observe.lifecycle import GangLifecycle
+from extender.cells.observe.bound_pods import FullReplayNeeded, recovery_order
 from extender.cells.observe.node_changes import TopologyUpdater
-from extender.cells.observe.nodes import NodeObserver
-from extender.cells.observe.reconfiguration import GangEffect, effects, ranked, replay_order
+from extender.cells.observe.reconfiguration import GangEffect, effects
+from extender.cells.observe.reranking import PriorityChange
+from extender.cells.rebuild import Changed, Rebuild, compared, summed
 from extender.cells.state.allocation_table import AllocationTable
 from extender.cells.state.placed_gangs import MemberSlot, PlacedGang, slot_placement
-from extender.cells.state.registry import Registry
 from extender.cells.views import invariants, listings, state_views
 from extender.cells.views.listings import Holders, Stepwise, run_to_end
 from policy.errors import InvariantError
 from policy.placement import Placement
 from policy.submission import GangKey, NodeName, PodUid, VcName
 from policy.topology import Topology
-
-
-class _Components:
-    """The state of one topology and everything that works on it; a new topology gets new ones."""
-
-    def __init__(
-        self, topology: Topology | None, *, lease_seconds: float, reclaims_foreign: bool
-    ) -> None:
-        self.topology = topology
-        self.table = AllocationTable(topology, reclaims_foreign=reclaims_foreign)
-        self.registry = Registry()
-        self.lifecycle = GangLifecycle(self.table, self.registry)
-        self.decider = Decider(self.table, self.registry)
-        self.applier = Applier(self.table, self.lifecycle, lease_seconds=lease_seconds)
-        self.pod_observer = PodObserver(self.table, self.lifecycle)
-        self.node_observer = NodeObserver(self.table, self.pod_observer)
-
-    def settle(self) -> None:
-        """Count missing leaves and choose missing devices again, after leaves changed holders."""
-        self.pod_observer.count_freed()
-        self.node_observer.mark_short()
 
 
 class Engine:
@@ -76,11 +52,15 @@ class Engine:
         self._lease_seconds = lease_seconds
         self._reclaims_foreign = reclaims_foreign
         self._components = self._new_components(topology)
+        if topology is not None:
+            run_to_end(self._table.build_stepwise(topology))
+        self._rebuild: Rebuild | None = None
+        """The components that are being built beside the present ones."""
 
-    def _new_components(self, topology: Topology | None) -> _Components:
-        return _Components(
-            topology, lease_seconds=self._lease_seconds, reclaims_foreign=self._reclaims_foreign
-        )
+    def _new_components(self, topology: Topology | None) -> Components:
+        """Components whose cells are not built yet."""
+        seconds, reclaims = self._lease_seconds, self._reclaims_foreign
+        return Components(topology, lease_seconds=seconds, reclaims_foreign=reclaims)
 
     @property
     def _table(self) -> AllocationTable:
@@ -107,34 +87,67 @@ class Engine:
             return reject(request, ReasonCode.GANG_MISMATCH, **told)
         return self._components.decider.plan(request, candidate_nodes, limits)
 
+    def is_ready(self, request: MemberRequest) -> bool:
+        """False if `plan` would first have to build an index of whole chains."""
+        return self._components.decider.is_ready(request)
+
+    def prepare_stepwise(self, request: MemberRequest) -> Stepwise[None]:
+        """Build the indexes that `plan` will need."""
+        return self._components.decider.prepare_stepwise(request)
+
     def apply(self, decision: Decision, *, now: float) -> None:
         """Carry out a decision of `plan`; ConflictError, and no change, if it is out of date."""
-        self._components.applier.apply(decision, now=now)
-        self._components.settle()
+        is_change = isinstance(decision, Place | Preempt) or getattr(decision, "cancels_own", False)
+        with self._changing(*([decision.request.gang] if is_change else [])):
+            self._components.applier.apply(decision, now=now)
+            self._components.settle()
 
     def renew(self, key: GangKey, *, now: float) -> None:
         """Extend the lease of a gang, as if it had just been planned."""
         gang = self._table.gangs.get(key)
         if gang is not None:
-            gang.lease_expires = now + self._lease_seconds
+            with self._changing(key):
+                gang.lease_expires = now + self._lease_seconds
 
     def expire(self, *, now: float) -> list[GangKey]:
         """End the leases that were not used in time; returns the gangs that lost slots."""
-        expired = self._components.lifecycle.expire(now=now)
-        self._components.settle()
+        with self._changing():
+            expired = self._components.lifecycle.expire(now=now)
+            self._components.settle()
         return expired
+
+    @contextmanager
+    def _changing(self, *gangs: GangKey) -> Iterator[None]:
+        """Surround a change of these gangs, and perhaps of others: a rebuild has to know them."""
+        if self._rebuild is None:
+            yield
+            return
+        self._table.changes.watched = found = dict.fromkeys(gangs)
+        try:
+            yield
+        finally:
+            self._table.changes.watched = None
+            self._rebuild.note_gang(*found)
 
     # -- observing
 
     def observe_node(self, node: NodeCell) -> None:
         """Take in a node that joined or changed."""
-        self._components.node_observer.observe(node)
-        self._components.settle()
+        with self._changing():
+            self._components.node_observer.observe(node)
+            self._components.settle()
+        self._note_node(node.name)
 
     def forget_node(self, name: NodeName) -> None:
         """Take in that a node left."""
-        self._components.node_observer.forget(name)
-        self._components.settle()
+        with self._changing():
+            self._components.node_observer.forget(name)
+            self._components.settle()
+        self._note_node(name)
+
+    def _note_node(self, name: NodeName) -> None:
+        if self._rebuild is not None:
+            self._rebuild.note_node(name)
 
     def observe_bound(self, bound: PlacedMember) -> None:
         """Take in a member that runs on a node, whether or not the engine placed it.
@@ -142,8 +155,9 @@ class Engine:
         Its placement has no leaf cells if the engine did not place it; then it is counted on the
         lowest leaves of the node that no gang holds.
         """
-        self._components.pod_observer.observe(bound)
-        self._components.settle()
+        with self._changing(bound.request.gang):
+            self._components.pod_observer.observe(bound)
+            self._components.settle()
 
     def recover_stepwise(
         self, running: Sequence[PlacedMember], *, released: Sequence[PlacedMember], now: float
@@ -181,73 +195,121 @@ class Engine:
 
         False, and nothing changes, if this is known already or the member is not bound.
         """
-        return self._components.lifecycle.set_ending(member, is_ending=True)
+        return self._set_ending(member, is_ending=True)
 
     def observe_overdue(self, member: PodUid) -> bool:
         """Take in that a member takes too long to end: it counts as not terminating again.
 
         False, and nothing changes, if it was not terminating.
         """
-        return self._components.lifecycle.set_ending(member, is_ending=False)
+        return self._set_ending(member, is_ending=False)
+
+    def _set_ending(self, member: PodUid, *, is_ending: bool) -> bool:
+        lifecycle = self._components.lifecycle
+        is_change = lifecycle.set_ending(member, is_ending=is_ending)
+        if is_change and self._rebuild is not None:
+            self._rebuild.note_gang(lifecycle.gang_of[member])
+        return is_change
 
     def observe_budget(self, gang: GangKey, *, breaks: bool) -> bool:
         """Take in whether ending a gang breaks a PodDisruptionBudget: others are victims first.
 
         False, and nothing changes, if this is known already or the gang has no place.
         """
-        return self._components.lifecycle.set_breaks_budget(gang, breaks=breaks)
+        is_change = self._components.lifecycle.set_breaks_budget(gang, breaks=breaks)
+        if is_change and self._rebuild is not None:
+            self._rebuild.note_gang(gang)
+        return is_change
 
     def forget_member(self, member: PodUid) -> None:
         """Take in that a member ended or was deleted, also while it waited."""
-        self._components.lifecycle.forget_member(member)
-        self._components.settle()
+        known = self._components.lifecycle.gang_of.get(member)
+        with self._changing(*([known] if known else [])):
+            self._components.lifecycle.forget_member(member)
+            self._components.settle()
 
     # -- changing the topology
 
     def change_topology(
         self, topology: Topology, *, reclaims_foreign: bool | None = None
     ) -> list[GangEffect]:
-        """Use a new topology and take over all gangs; returns the effect on each gang.
+        """Use a new topology and take over all gangs; returns the effect on each gang."""
+        steps = self.change_topology_stepwise(topology, reclaims_foreign=reclaims_foreign)
+        return run_to_end(steps).effects
 
-        `reclaims_foreign` changes the policy for foreign pods, too.
+    def change_topology_stepwise(
+        self, topology: Topology, *, reclaims_foreign: bool | None = None
+    ) -> Stepwise[Changed]:
+        """Build a new topology beside the present one, and use it with the last step.
+
+        The engine may be used between the steps. `reclaims_foreign` changes the policy for foreign
+        pods, too.
         """
         if reclaims_foreign is not None:
             self._reclaims_foreign = reclaims_foreign
-        self._components, done = self._rebuilt(list(self._table.gangs.values()), topology)
-        return done
+        return self._replace(topology, self._table.gangs)
 
     def clear(self) -> None:
         """Forget the topology, all nodes and all gangs."""
         self._reclaims_foreign = False
         self._components = self._new_components(None)
+        self._rebuild = None
 
     def update_topology(self, topology: Topology) -> list[GangEffect]:
-        """Like `change_topology`, at a cost proportional to the difference.
+        """Like `change_topology`, at a cost proportional to the difference."""
+        return run_to_end(self.update_topology_stepwise(topology)).effects
+
+    def update_topology_stepwise(self, topology: Topology) -> Stepwise[Changed]:
+        """Like `change_topology_stepwise`, at a cost proportional to the difference.
 
         Returns the effects on gangs that were affected. If a gang would lose its cells to another
         one, all gangs are taken over as by `change_topology`.
         """
         components, before = self._components, self._components.topology
-        if before is None:
-            return self.change_topology(topology)
         updater = TopologyUpdater(
             components.table, components.registry, components.lifecycle, components.node_observer
         )
+        if before is None or not updater.is_possible(before, topology):
+            return (yield from self._replace(topology, self._table.gangs))
         try:
             updater.update(before, topology)
         except FullReplayNeeded:
             gangs = {**components.table.gangs, **updater.before}
-            self._components, done = self._rebuilt(list(gangs.values()), topology)
-            return done
+            return run_to_end(self._replace(topology, gangs))
         components.topology = topology
         components.settle()
-        return list(effects(list(updater.before.values()), components.table.gangs))
+        return self._changed(updater.before)
+
+    def _replace(
+        self, topology: Topology, gangs: Mapping[GangKey, PlacedGang]
+    ) -> Stepwise[Changed]:
+        """Take over gangs into new components, and use these."""
+        fresh = self._new_components(topology)
+        self._rebuild = Rebuild(self._components, fresh, gangs=gangs)
+        done = yield from self._rebuild.steps()
+        is_suspended = self._components.decider.preemption.is_suspended
+        self._components, self._rebuild = fresh, None
+        self.suspend_preemption(is_suspended=is_suspended)
+        return done
 
     def rerank(self, priorities: Mapping[GangKey, int]) -> list[GangEffect]:
-        """Change the priorities of some gangs on their leaves; returns the effect on each gang."""
-        before = [ranked(gang, priorities) for gang in self._table.gangs.values()]
-        self._components, done = self._rebuilt(before, self._components.topology)
-        return done
+        """Change the priorities of some gangs on their leaves; returns the effects on gangs."""
+        return run_to_end(self.rerank_stepwise(priorities)).effects
+
+    def rerank_stepwise(self, priorities: Mapping[GangKey, int]) -> Stepwise[Changed]:
+        """Change the priorities of some gangs on their leaves; suspend preemption meanwhile."""
+        change = self._priority_change()
+        yield from change.steps(priorities)
+        self._components.settle()
+        found = []
+        for key, before in sorted(change.before.items()):
+            found.append(compared(before, self._table.gangs.get(key)))
+            yield
+        return summed(found)
+
+    def suspend_preemption(self, *, is_suspended: bool) -> None:
+        """Plan without preemption for a while: not all gangs have their new priorities yet."""
+        self._components.decider.preemption.is_suspended = is_suspended
 
     def raise_gang(self, key: GangKey, priority: int) -> list[GangEffect]:
         """Raise the priority of one gang on its leaves, at the cost of that gang.
@@ -258,27 +320,21 @@ class Engine:
         gang = self._table.gangs.get(key)
         if gang is None or gang.request.priority >= priority:
             return []
-        if gang.is_guaranteed:  # from one guaranteed priority to another: rare
-            return self.rerank({key: priority})
-        before = ranked(gang, {key: priority})
-        gang.request = before.request
-        if self._table.is_guaranteed(gang.request):
-            gang.downgraded_by = before.downgraded_by
-            components = self._components
-            Adopter(self._table, components.lifecycle, components.pod_observer).promote(gang)
-        self._components.settle()
-        return list(effects([before], self._table.gangs))
+        change = self._priority_change()
+        with self._changing(key):
+            change.raise_one(gang, priority)
+            self._components.settle()
+        return list(effects(list(change.before.values()), self._table.gangs))
 
-    def _rebuilt(
-        self, before: Sequence[PlacedGang], topology: Topology | None
-    ) -> tuple[_Components, list[GangEffect]]:
-        """Components of a topology that took over some gangs, and the effect on each gang."""
-        fresh = self._new_components(topology)
-        for _, node in sorted(self._components.node_observer.known.items()):
-            fresh.node_observer.observe(node)
-        Adopter(fresh.table, fresh.lifecycle, fresh.pod_observer).adopt_all(replay_order(before))
-        fresh.node_observer.mark_short()
-        return fresh, list(effects(before, fresh.table.gangs))
+    def _priority_change(self) -> PriorityChange:
+        parts = self._components
+        adopter = Adopter(parts.table, parts.lifecycle, parts.pod_observer)
+        return PriorityChange(parts.table, parts.registry, parts.lifecycle, adopter)
+
+    def _changed(self, before: Mapping[GangKey, PlacedGang]) -> Changed:
+        """What was done to some gangs, given as they were."""
+        gangs = self._table.gangs
+        return summed(compared(one, gangs.get(key)) for key, one in sorted(before.items()))
 
     # -- views
 

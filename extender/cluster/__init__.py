@@ -13,6 +13,7 @@ journal          The journal that writes to the decision log, and the one that d
 members          Members that have places, by UID and by gang
 reader           ClusterReader: questions that change nothing and are not logged
 replay           The decisions of an epoch repeated from the log
+shape            ShapedCluster: nodes, documents and priorities; large changes in steps
 rows             Requests, places, nodes and decisions as JSON, and back
 topology_source  The document and the nodes from which cells are built
 """

@@ -5,8 +5,7 @@ writes each step to the journal. It is deterministic: a replay feeds the logged 
 `Cluster` and gets the same decisions. There is one writer, and nothing is awaited.
 """
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Collection, Sequence
 from typing import Final
 
 from extender.cells.answers import for_lack
@@ -21,14 +20,10 @@ from extender.cells.model import (
     Reject,
     Wait,
 )
-from extender.cells.observe.reconfiguration import GangEffect
 from extender.cells.views.listings import Stepwise
 from extender.cluster.journal import DecisionContext, Journal
 from extender.cluster.members import Member
-from extender.cluster.reader import ClusterReader
-from extender.cluster.topology_source import TopologySource
-from kube.read.nodes import KubeNode
-from policy.cluster.document import BuiltCluster
+from extender.cluster.shape import ShapedCluster
 from policy.submission import GangKey, NodeName, PodUid
 from service.memory import BoundedMap
 
@@ -36,31 +31,19 @@ _MOST_REMEMBERED: Final = 200_000
 """Members whose last refusal is remembered: more than the pods of a large cluster."""
 
 
-class Cluster(ClusterReader):
-    """The engine, the cluster document and the nodes that the engine's cells are built from."""
+class Cluster(ShapedCluster):
+    """The engine with everything that it is told and asked."""
 
     def __init__(self, *, lease_seconds: float, journal: Journal) -> None:
-        super().__init__(Engine(lease_seconds=lease_seconds))
+        super().__init__(Engine(lease_seconds=lease_seconds), journal)
         self._lease_seconds = lease_seconds
-        self.journal = journal
         self.journal.begin(lease_seconds=lease_seconds)
-        self._source = TopologySource()
-        self.nodes = self._source.nodes
-        """The nodes that are known."""
         self._last_refusals: BoundedMap[PodUid, str] = BoundedMap(_MOST_REMEMBERED)
         self._overdue: set[PodUid] = set()
-        self.on_room: list[Callable[[], None]] = []
-        """Callbacks that run when leaf cells may have become free, or nodes have joined."""
         self.on_expiry: list[Callable[[Sequence[GangKey]], None]] = []
         """Callbacks that run when the leases of gangs have expired."""
-        self.on_loss: list[Callable[[Sequence[GangKey]], None]] = []
-        """Callbacks that run when gangs have lost their leases because their cells changed."""
         self.on_overdue: list[Callable[[GangKey], None]] = []
         """Callbacks that run when a gang that was told to end takes too long."""
-        self.on_node_lost: list[Callable[[NodeName], None]] = []
-        """Callbacks that run when a node has left or cannot be used for now."""
-        self.on_node_change: list[Callable[[NodeName], None]] = []
-        """Callbacks that run when a node has joined, changed or left."""
 
     def write_to(self, journal: Journal) -> None:
         """Write to another journal from now on, the known nodes first: a leadership term begins."""
@@ -68,128 +51,6 @@ class Cluster(ClusterReader):
         journal.begin(lease_seconds=self._lease_seconds)
         for node in self.nodes.values():
             journal.observe_node(node)
-
-    # -- nodes and documents
-
-    def observe_node(self, node: KubeNode) -> None:
-        """A node joined or changed."""
-        if not self._source.put_node(node):
-            return
-        self.journal.observe_node(node)
-        self._observe_cells_of(node)
-        self.version += 1
-        if not node.is_healthy:
-            self._notify_node_lost(node.name)
-        self._notify_node_change(node.name)
-        self.notify_room()
-
-    def _notify_node_lost(self, node: NodeName) -> None:
-        for notify in self.on_node_lost:
-            notify(node)
-
-    def _notify_node_change(self, node: NodeName) -> None:
-        for notify in self.on_node_change:
-            notify(node)
-
-    def forget_node(self, name: NodeName) -> None:
-        """A node left."""
-        if not self._source.remove_node(name):
-            return
-        self.journal.forget_node(name)
-        self._engine.forget_node(name)
-        self.version += 1
-        self._notify_node_lost(name)
-        self._notify_node_change(name)
-
-    def use_document(self, text: str | None) -> list[GangEffect]:
-        """Put another cluster document in force; return what happens to each gang.
-
-        Raises SpecError with all problems. The log stores the text: a replay reads the same.
-        """
-        built = self._source.use(text)
-        self.journal.use_document(text)
-        return self._move_to(built)
-
-    @property
-    def is_stale(self) -> bool:
-        """Whether nodes have changed since the cells were built from them."""
-        return self._source.is_stale
-
-    def refresh_topology(self) -> list[GangEffect]:
-        """Rebuild the cells of nodes that have changed; return what happens to gangs there.
-
-        The cost is that of the nodes that have changed. Most changes, such as a label that names no
-        level, leave all cells as they are.
-        """
-        self.journal.build_topology()
-        built = self._source.build()
-        if built is None:
-            return self._move_to(None)
-        self.problems = built.problems
-        if built.topology == self.topology:
-            return []
-        self.topology = built.topology
-        effects = self._engine.update_topology(built.topology)
-        self.version += 1
-        self._update_members(self.members.items_of(one.gang for one in effects))
-        self.notify_room()
-        return effects
-
-    def _move_to(self, built: BuiltCluster | None) -> list[GangEffect]:
-        self.version += 1
-        effects: list[GangEffect] = []
-        if built is None:
-            self.topology, self.problems = None, ()
-            self._engine.clear()
-        else:
-            self.topology, self.problems = built.topology, built.problems
-            reclaims = self._source.reclaims_foreign
-            effects = self._engine.change_topology(built.topology, reclaims_foreign=reclaims)
-        for node in self.nodes.values():
-            self._observe_cells_of(node)
-        self._update_members(self.members.items())
-        self.notify_room()
-        return effects
-
-    def rerank(self, priorities: Mapping[GangKey, int]) -> list[GangEffect]:
-        """Give gangs other priorities; return what happens to each gang."""
-        self.journal.rerank(priorities)
-        effects = self._engine.rerank(priorities)
-        for gang, priority in priorities.items():
-            self.members.rerank(gang, priority)
-        self.version += 1
-        self._update_members(self.members.items())
-        self.notify_room()
-        return effects
-
-    def raise_gang(self, gang: GangKey, priority: int) -> list[GangEffect]:
-        """Raise the priority of one gang; return what happens to it."""
-        self.journal.raise_gang(gang, priority)
-        effects = self._engine.raise_gang(gang, priority)
-        self.members.rerank(gang, priority)
-        self.version += 1
-        self._update_members(self.members.items_of(one.gang for one in effects))
-        return effects
-
-    def _update_members(self, members: Iterable[tuple[PodUid, Member]]) -> None:
-        """Note the other cells of members after a change of the topology, and the lost leases."""
-        lost: dict[GangKey, None] = {}
-        for uid, member in members:
-            placement = self._engine.placement(uid)
-            if placement is not None:
-                self.members.add(replace(member, placement=placement))
-            elif not member.is_bound:
-                self.members.remove(uid)
-                lost[member.request.gang] = None
-        for notify in self.on_loss:
-            notify(list(lost))
-
-    def _observe_cells_of(self, node: KubeNode) -> None:
-        cell = self._source.node_cell(node)
-        if cell is None:
-            self._engine.forget_node(node.name)
-        else:
-            self._engine.observe_node(cell)
 
     # -- pods
 
@@ -261,11 +122,6 @@ class Cluster(ClusterReader):
         """Start a gang's lease again."""
         self.journal.renew(gang, now=now)
         self._engine.renew(gang, now=now)
-
-    def notify_room(self) -> None:
-        """Run the callbacks for leaf cells that gangs may now be able to use."""
-        for notify in self.on_room:
-            notify()
 
     def _join_bound(self, running: PlacedMember) -> None:
         placement = self._engine.placement(running.request.member) or running.placement

@@ -47,6 +47,8 @@ class LogJournal:
     def __init__(self, log: DecisionLog, *, epoch: int, clock: Clock) -> None:
         self._rows = EpochJournal(log, epoch=epoch)
         self._clock = clock
+        self._steps = 0
+        """Steps of the change under way that no row tells of yet."""
 
     @property
     def epoch(self) -> int:
@@ -68,30 +70,46 @@ class LogJournal:
         record = self._record(
             RowKind.NODE, node.name, "observed", inputs={"node": rows.encode_node(node)}
         )
+        self._note_steps()
         self._rows.observe_node(record, is_gone=False)
 
     def forget_node(self, name: NodeName) -> None:
         """A node left."""
+        self._note_steps()
         self._rows.observe_node(self._record(RowKind.NODE, name, "gone"), is_gone=True)
 
-    def use_document(self, text: str | None) -> None:
-        """Another cluster document is in force, or none."""
-        record = self._record(
-            RowKind.DOCUMENT, "cluster", "removed" if text is None else "in-force"
-        )
+    def change_document(self, text: str | None) -> None:
+        """Another cluster document is about to be in force, or none; its steps follow."""
+        outcome = "removing" if text is None else "changing"
+        record = self._record(RowKind.DOCUMENT, "cluster", outcome)
+        self._note_steps()
         if text is None:
             self._rows.append(record)
         else:
             self._rows.observe_document(record, LoggedDocument(kind="Cluster", content=text))
 
-    def build_topology(self) -> None:
-        """Cells were built from the document and the nodes that are known."""
-        self.note(RowKind.DOCUMENT, "cluster", "built")
+    def refresh_topology(self) -> None:
+        """Cells are built from the document and the nodes that are known; the steps follow."""
+        self.note(RowKind.DOCUMENT, "cluster", "building")
 
-    def rerank(self, priorities: Mapping[GangKey, int]) -> None:
-        """Gangs have other priorities, because their classes changed."""
+    def change_priorities(self, priorities: Mapping[GangKey, int]) -> None:
+        """Gangs get other priorities, because their classes changed; the steps follow."""
         told = [[*rows.encode_gang(gang), rank] for gang, rank in sorted(priorities.items())]
-        self.note(RowKind.DOCUMENT, "classes", "reranked", inputs={"priorities": told})
+        self.note(RowKind.DOCUMENT, "classes", "reranking", inputs={"priorities": told})
+
+    def suspend_preemption(self, *, is_suspended: bool) -> None:
+        """No gang is preempted for a while, or gangs may be preempted again."""
+        self.note(RowKind.DOCUMENT, "classes", "suspended" if is_suspended else "resumed")
+
+    def advance(self) -> None:
+        """One more step of the change that was begun; a row tells of all before the next row."""
+        self._steps += 1
+
+    def _note_steps(self) -> None:
+        if self._steps:
+            inputs, self._steps = {"steps": self._steps}, 0
+            record = self._record(RowKind.DOCUMENT, "cluster", "advanced", inputs=inputs)
+            self._rows.append(record)
 
     def raise_gang(self, gang: GangKey, priority: int) -> None:
         """One gang has a higher priority, because its effective class was raised."""
@@ -186,6 +204,7 @@ class LogJournal:
         **fields: Any,  # noqa: ANN401 - of the record
     ) -> None:
         """Append a row; a replay ignores what no method above writes."""
+        self._note_steps()
         self._rows.append(self._record(kind, subject, outcome, reason=reason, **fields))
 
     def _append_bound(self, outcome: str, running: PlacedMember) -> None:

@@ -49,6 +49,10 @@ class MemberIndex:
         """Return all members."""
         return list(self._by_uid.items())
 
+    def uids(self) -> list[PodUid]:
+        """Return the UIDs of all members."""
+        return list(self._by_uid)
+
     def of_gang(self, gang: GangKey) -> list[PodUid]:
         """Return the members of a gang, by the engine's key."""
         return list(self._by_gang.get(gang, ()))

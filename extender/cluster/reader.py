@@ -21,6 +21,8 @@ class ClusterReader:
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
         self.plan = engine.plan
+        self.is_ready = engine.is_ready
+        self.prepare_stepwise = engine.prepare_stepwise
         self.placement = engine.placement
         self.has_place = engine.has_place
         self.is_preempting = engine.is_preempting

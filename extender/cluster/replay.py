@@ -5,7 +5,7 @@ the logged one. With the same program all decisions are equal; with another prog
 show what that program would have decided.
 """
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, Protocol
 
@@ -103,22 +103,16 @@ class Replay:
         self._known = KnownNodes()
         self._found: list[PlacedMember] = []
         self._released: list[PlacedMember] = []
+        self._change: Iterator[None] = iter(())
+        """The change whose steps follow."""
 
     def feed(self, record: DecisionRecord, document: str | None) -> Difference | None:
         """Take in one row; return the difference if it holds a decision that is not repeated."""
         match record.kind, record.outcome:
             case RowKind.NODE, _:
                 self._feed_node(record)
-            case RowKind.DOCUMENT, "built":
-                self._cluster.refresh_topology()
-            case RowKind.DOCUMENT, "in-force" | "removed":
-                self._cluster.use_document(document)
-            case RowKind.DOCUMENT, "reranked":
-                told = record.inputs["priorities"]
-                self._cluster.rerank({GangKey(*gang): rank for *gang, rank in told})
-            case RowKind.DOCUMENT, "raised":
-                gang = GangKey(*record.inputs["gang"])
-                self._cluster.raise_gang(gang, record.inputs["priority"])
+            case RowKind.DOCUMENT, _:
+                self._feed_document(record, document)
             case RowKind.POD, _:
                 self._feed_pod(record)
             case RowKind.EXPIRY, "renewed":
@@ -130,6 +124,36 @@ class Replay:
             case _ if "decision" in record.details:
                 return self._decide(record)
         return None
+
+    def _feed_document(self, record: DecisionRecord, document: str | None) -> None:
+        match record.outcome:
+            case "changing" | "removing":
+                self._change = self._cluster.use_document_stepwise(document)
+            case "building":
+                self._change = self._cluster.refresh_topology_stepwise()
+            case "reranking":
+                self._change = self._cluster.rerank_stepwise(_priorities(record))
+            case "advanced":
+                for _ in range(record.inputs["steps"]):
+                    next(self._change, None)
+            case "suspended" | "resumed":
+                is_suspended = record.outcome == "suspended"
+                self._cluster.suspend_preemption(is_suspended=is_suspended)
+            case "raised":
+                gang = GangKey(*record.inputs["gang"])
+                self._cluster.raise_gang(gang, record.inputs["priority"])
+            case _:
+                self._feed_whole_change(record, document)
+
+    def _feed_whole_change(self, record: DecisionRecord, document: str | None) -> None:
+        """Take in a change that an older version made in one step."""
+        match record.outcome:
+            case "in-force" | "removed":
+                self._cluster.use_document(document)
+            case "built":
+                self._cluster.refresh_topology()
+            case "reranked":
+                self._cluster.rerank(_priorities(record))
 
     def _feed_node(self, record: DecisionRecord) -> None:
         name = NodeName(record.subject)
@@ -186,6 +210,10 @@ class Replay:
             logged=logged,
             replayed=replayed,
         )
+
+
+def _priorities(record: DecisionRecord) -> dict[GangKey, int]:
+    return {GangKey(*gang): rank for *gang, rank in record.inputs["priorities"]}
 
 
 def _bound(record: DecisionRecord) -> PlacedMember:

@@ -4,10 +4,36 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from extender.cells.model import NodeCell
+from extender.cells.views.listings import Stepwise
 from kube.read.nodes import KubeNode
-from policy.cluster.document import Builder, BuiltCluster, ClusterDocument, LiveNode
+from policy.cluster.document import BuiltCluster, ClusterDocument, LiveNode
 from policy.parser import DocumentKind, parse_document
 from policy.submission import NodeName
+
+
+class _Draft:
+    """A document, or none, and the cells that follow from it and from nodes."""
+
+    def __init__(self, document: ClusterDocument | None) -> None:
+        self.document = document
+        self._builder = document.builder() if document else None
+        self.depends_on_nodes = document is not None and document.depends_on_nodes
+        self.is_stale = False
+
+    def put(self, node: KubeNode) -> None:
+        if self._builder is not None and self.depends_on_nodes:
+            live = LiveNode(name=node.name, labels=node.labels, leaf_counts=node.leaf_counts)
+            self._builder.observe(live)
+            self.is_stale = True
+
+    def drop(self, name: NodeName) -> None:
+        if self._builder is not None and self.depends_on_nodes:
+            self._builder.forget(name)
+            self.is_stale = True
+
+    def build(self) -> BuiltCluster | None:
+        self.is_stale = False
+        return self._builder.build() if self._builder is not None else None
 
 
 class TopologySource:
@@ -15,10 +41,9 @@ class TopologySource:
 
     def __init__(self) -> None:
         self._nodes: dict[NodeName, KubeNode] = {}
-        self._document: ClusterDocument | None = None
-        self._builder: Builder | None = None
-        self.is_stale = False
-        """Whether nodes have changed since the cells were built from them."""
+        self._present = _Draft(None)
+        self._next: _Draft | None = None
+        """The document that is to be in force soon."""
 
     @property
     def nodes(self) -> Mapping[NodeName, KubeNode]:
@@ -26,22 +51,27 @@ class TopologySource:
         return MappingProxyType(self._nodes)
 
     @property
-    def reclaims_foreign(self) -> bool:
-        """Whether the document in force lets promises end foreign pods."""
-        return self._document is not None and self._document.foreign == "reclaim"
+    def is_stale(self) -> bool:
+        """Whether nodes have changed since the cells were built from them."""
+        return self._present.is_stale
 
-    def use(self, text: str | None) -> BuiltCluster | None:
-        """Build all cells from another document."""
-        self._document = None if text is None else parse_cluster(text)
-        self._builder = self._document.builder() if self._document else None
-        for node in self._nodes.values():
-            self._add_to_cells(node)
-        return self.build()
+    def prepare_stepwise(self, document: ClusterDocument | None) -> Stepwise[BuiltCluster | None]:
+        """Build all cells from another document, which `commit` puts in force."""
+        self._next = draft = _Draft(document)
+        for name in list(self._nodes) if draft.depends_on_nodes else ():
+            if name in self._nodes:
+                draft.put(self._nodes[name])
+            yield
+        return draft.build()
+
+    def commit(self) -> None:
+        """Put the document in force from which cells were prepared."""
+        assert self._next is not None
+        self._present, self._next = self._next, None
 
     def build(self) -> BuiltCluster | None:
         """Build the cells of nodes that have changed; the others stay as they are."""
-        self.is_stale = False
-        return self._builder.build() if self._builder is not None else None
+        return self._present.build()
 
     def put_node(self, node: KubeNode) -> bool:
         """Note a node that joined or changed; return False if it is as it was."""
@@ -50,26 +80,30 @@ class TopologySource:
             return False
         self._nodes[node.name] = node
         if before is None or _cell_facts(before) != _cell_facts(node):
-            self._add_to_cells(node)
+            for draft in self._drafts():
+                draft.put(node)
         return True
 
     def remove_node(self, name: NodeName) -> bool:
         """Note that a node left; return False if it was not known."""
         if self._nodes.pop(name, None) is None:
             return False
-        if self._builder is not None and self._depends_on_nodes:
-            self._builder.forget(name)
-            self.is_stale = True
+        for draft in self._drafts():
+            draft.drop(name)
         return True
+
+    def _drafts(self) -> list[_Draft]:
+        return [self._present] if self._next is None else [self._present, self._next]
 
     def node_cell(self, node: KubeNode) -> NodeCell | None:
         """Return a node as the engine observes it; None for one that it must not know.
 
         Without a document, a node without devices does not concern the engine.
         """
-        if self._document is None and not node.leaf_count:
+        document = self._present.document
+        if document is None and not node.leaf_count:
             return None
-        is_listed = self._document is not None and not self._depends_on_nodes
+        is_listed = document is not None and not self._present.depends_on_nodes
         return NodeCell(
             name=node.name,
             leaf_type=node.leaf_type,
@@ -80,16 +114,6 @@ class TopologySource:
             # that a document lists have numbers of their own.
             bad_leaf_cells=() if is_listed else tuple(range(node.usable_count, node.leaf_count)),
         )
-
-    @property
-    def _depends_on_nodes(self) -> bool:
-        return self._document is not None and self._document.depends_on_nodes
-
-    def _add_to_cells(self, node: KubeNode) -> None:
-        if self._builder is not None and self._depends_on_nodes:
-            live = LiveNode(name=node.name, labels=node.labels, leaf_counts=node.leaf_counts)
-            self._builder.observe(live)
-            self.is_stale = True
 
 
 def parse_cluster(text: str) -> ClusterDocument:

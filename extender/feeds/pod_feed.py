@@ -5,7 +5,7 @@ count as used; it never stops the feed.
 """
 
 import logging
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from extender.cells.model import PlacedMember
@@ -64,6 +64,12 @@ class PodSink:
         """Callbacks that run after the engine was told of a pod that appeared or changed."""
         self.on_failure: list[Callable[[ManagedPod, StartFailure], None]] = []
         """Callbacks that run for each failure that a pod on a node reports, also repeatedly."""
+        self.on_seen: list[Callable[[ManagedPod, Object], None]] = []
+        """Callbacks that run last for each valid pod that appeared or changed, also ended ones."""
+        self.on_gone: list[Callable[[Object], None]] = []
+        """Callbacks that run for each pod that was deleted, with what it said last."""
+        self.on_listed: list[Callable[[Collection[PodUid]], None]] = []
+        """Callbacks that run with the pods that exist, after all of them were listed."""
         self.effective = EffectiveClasses()
         """The classes of gangs that were raised; pods of such a gang are given with its class."""
         self.on_raise: list[Callable[[ManagedPod], None]] = []
@@ -150,14 +156,16 @@ class PodSink:
         self._is_live = True
 
     def replace(self, objects: Sequence[Object]) -> None:
-        """Take all pods there are; any other is gone."""
+        """Take all pods there are, in the order of their creation; any other is gone."""
         there = {obj["metadata"]["uid"] for obj in objects}
         known = [*self._pods, *self._invalid, *self.helpers.pods, *self.finished]
         for uid in [uid for uid in known if uid not in there]:
             self._forget(uid)
             self.finished.remove(uid)
-        for obj in objects:
+        for obj in sorted(objects, key=_created):
             self.upsert(obj)
+        for tell in self.on_listed:
+            tell(there)
 
     def upsert(self, obj: Object) -> None:
         """A pod appeared or changed."""
@@ -182,12 +190,16 @@ class PodSink:
             self.helpers.put(pod)
         else:
             self._take(self._mixed.joined(pod, before=self._pods.get(pod.uid)))
+        for tell in self.on_seen:
+            tell(self._pods.get(pod.uid, pod), obj)
 
     def remove(self, obj: Object) -> None:
         """A pod is gone."""
         uid = PodUid(obj["metadata"]["uid"])
         self._forget(uid)
         self.finished.remove(uid)
+        for tell in self.on_gone:
+            tell(obj)
 
     def read(self, obj: Object) -> ManagedPod | None:
         """Read a pod; None if it is not managed. Raises RequestError if it is not valid."""
@@ -284,6 +296,11 @@ class PodSink:
         self.effective.forget(pod, is_last=not members or pod.is_charged_alone)
         for tell in self.on_end:
             tell(pod)
+
+
+def _created(obj: Object) -> str:
+    """Return when a pod was created; as texts, such times sort as they should."""
+    return str(obj["metadata"].get("creationTimestamp"))
 
 
 def _is_ending(pod: ManagedPod) -> bool:

@@ -5,10 +5,13 @@ import logging
 from typing import Final, NoReturn
 
 from extender.cells.observe.reconfiguration import Effect, GangEffect
+from extender.cells.views.listings import Stepwise
 from extender.cluster.cluster import Cluster
 from kube.follow.policies import PolicySink
+from kube.marks import DEFAULT_LEAF_RESOURCES
 from policy.errors import Problem
 from policy.wording import count_of
+from service.tasks import in_slices, wait_up_to
 
 logger = logging.getLogger(__name__)
 
@@ -21,9 +24,12 @@ _EVENT_PROBLEMS: Final = 3
 class TopologyFollower:
     """Gives the engine the cells that the Cluster document in force describes."""
 
-    def __init__(self, cluster: Cluster, policies: PolicySink) -> None:
+    def __init__(self, cluster: Cluster, policies: PolicySink, *, turn: asyncio.Lock) -> None:
+        """`turn` is held while the cluster is changed in steps."""
         self._cluster = cluster
         self._policies = policies
+        self._turn = turn
+        self._news = asyncio.Event()
         self._in_force: str | None = None
         self._is_live = False
         self.problems: tuple[Problem, ...] = ()
@@ -34,9 +40,9 @@ class TopologyFollower:
         """Set once there is a valid Cluster document, or none at all."""
         policies.on_change.append(self._follow)
 
-    def build(self) -> None:
+    def build(self) -> Stepwise[None]:
         """Build the first cells."""
-        self._use(self._policies.cluster_text)
+        yield from self._use(self._policies.cluster_text)
 
     def start(self) -> None:
         """Follow every change from now on, also those since the first cells were built."""
@@ -44,34 +50,47 @@ class TopologyFollower:
         self._follow()
 
     async def run(self) -> NoReturn:
-        """Build derived cells again after nodes changed, until cancelled."""
+        """Follow the document and, where cells are derived from them, nodes, until cancelled."""
         while True:
-            await asyncio.sleep(_GATHER_SECONDS)
-            if self._is_live and self._cluster.is_stale:
-                self._log(self._cluster.refresh_topology())
+            await wait_up_to(_GATHER_SECONDS, self._news)
+            self._news.clear()
+            if self._is_live:
+                async with self._turn:
+                    await in_slices(self.catch_up())
+
+    def catch_up(self) -> Stepwise[None]:
+        """Put the latest document in force, or build the cells of nodes that have changed."""
+        text = self._policies.cluster_text
+        if text != self._in_force and not self._is_kept(text):
+            yield from self._use(text)
+        elif self._cluster.is_stale:
+            self._log((yield from self._cluster.refresh_topology_stepwise()))
 
     def _follow(self) -> None:
         if not self._policies.lacks_valid_cluster:
             self.usable.set()
-        text = self._policies.cluster_text
-        if not self._is_live or text == self._in_force:
-            return
-        running = self._cluster.members.gang_count if text is None else 0
-        if running:
-            message = f"was deleted while {running} gangs run; the last version stays in force"
-            self.problems = (Problem("Cluster document", message),)
-            logger.error("cluster document deleted while gangs run", extra={"gangs": running})
-            return
-        self._use(text)
+        if self._is_live and self._policies.cluster_text != self._in_force:
+            self._news.set()
 
-    def _use(self, text: str | None) -> None:
+    def _is_kept(self, text: str | None) -> bool:
+        """Tell whether the last document stays in force, because it was deleted too early."""
+        running = self._cluster.members.gang_count if text is None else 0
+        if not running:
+            return False
+        message = f"was deleted while {running} gangs run; the last version stays in force"
+        if not self.problems:
+            logger.error("cluster document deleted while gangs run", extra={"gangs": running})
+        self.problems = (Problem("Cluster document", message),)
+        return True
+
+    def _use(self, text: str | None) -> Stepwise[None]:
         self.problems = ()
         self._in_force = text
         document = self._policies.policy.cluster
-        for warning in document.warnings if document else ():
+        for warning in document.warnings_for(DEFAULT_LEAF_RESOURCES) if document else ():
             logger.warning("cluster document has a warning", extra={"warning": str(warning)})
         if text is not None or self._cluster.topology is not None:
-            self._log(self._cluster.use_document(text))
+            self._log((yield from self._cluster.use_document_stepwise(text)))
 
     def _log(self, effects: list[GangEffect]) -> None:
         changed = [effect for effect in effects if effect.effect is not Effect.KEPT]

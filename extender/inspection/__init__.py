@@ -8,7 +8,7 @@ cost no more than one. Only `extender.app` and `extender.wiring` import this pac
     gang_runs     the runs of a gang: workloads that name their gang alike
     json_views    the JSON of these routes
     node_views    the JSON of `/v1/nodes`
-    explainer     why a pod waits or where it runs; what would happen to a pod (`/v1/simulate`)
+    explainer     why a pod waits or where it runs
     waiting_view  every waiting gang: why it waits, since when, its place in the order
     hived_routes  `/v1/inspect/…`: HiveD's inspection API, with HiveD's errors
     hived_views   the JSON of HiveD's inspection API

@@ -1,18 +1,14 @@
-"""Explains why a pod waits or where it runs, and simulates pods that do not exist yet."""
+"""Explains why a pod waits or where it runs."""
 
 from itertools import chain
-from typing import Any, Final
-
-from pydantic import Field
+from typing import Final
 
 from extender.cells.reason_kinds import WaitsFor, waits_for
 from extender.cluster.cluster import Cluster
 from extender.feeds.pod_feed import PodSink
-from extender.feeds.requests import ToRequest
 from extender.inspection.json_views import (
     JsonObject,
     if_any,
-    show_decision,
     show_end,
     show_placement,
     show_record,
@@ -20,36 +16,17 @@ from extender.inspection.json_views import (
 from extender.inspection.waiting_view import WaitingView
 from extender.outcomes.gang_ends import GangEnds
 from extender.planning.class_raiser import ClassRaiser
-from kube.follow.policies import PolicySink
 from kube.read.managed_pod import ManagedPod
-from policy.errors import BackendError, RequestError
-from policy.rules.decision import RuleDecision
-from policy.submission import GroupName, NodeName, Submission, UserName
-from service.bodies import Body
+from policy.errors import BackendError
+from policy.submission import GangKey
 from state.log.log import DecisionLog
 
-_ANONYMOUS: Final = "system:anonymous"
 _DECISIONS: Final = 20
 _QUEUED: Final = "queued"
 _WAITING: Final = "waiting"
 _PLACED: Final = "placed"
 _REFUSED: Final = "refused"
 _UNPLACED: Final = (_QUEUED, _WAITING, _REFUSED)
-
-
-class SimulateArguments(Body):
-    """A pod to simulate, and its submitter."""
-
-    pod: dict[str, Any] = Field(description="The pod, as given to kubectl.")
-    user: str = Field(default=_ANONYMOUS, description="The user who would create it.")
-    groups: list[str] = Field(
-        default=[], description="The groups of the user, as the API server knows them."
-    )
-    nodes: list[str] | None = Field(
-        default=None,
-        description="The candidate nodes of kube-scheduler; by default all nodes, also those "
-        "that lack CPU or memory for the pod.",
-    )
 
 
 class Explainer:
@@ -62,8 +39,6 @@ class Explainer:
         pods: PodSink,
         ends: GangEnds,
         waiting: WaitingView,
-        policies: PolicySink,
-        to_request: ToRequest,
         raises: ClassRaiser | None,
         log: DecisionLog,
     ) -> None:
@@ -71,8 +46,6 @@ class Explainer:
         self._cluster = cluster
         self._pods = pods
         self._waiting = waiting
-        self._policies = policies
-        self._to_request = to_request
         self._raises = raises
         self._ends = ends
         self._log = log
@@ -164,6 +137,11 @@ class Explainer:
             if use is not None and use.foreign is not None
         }
 
+    def pods_of(self, gang: GangKey) -> list[str]:
+        """Return the names of the pods of a gang that have places."""
+        pods = map(self._pods.get, self._cluster.members.of_gang(gang))
+        return [pod.display_name for pod in pods if pod is not None]
+
     def _standing(self, pod: ManagedPod) -> JsonObject:
         """Say that a gang was raised above its pods' class, or what it waits for to be raised."""
         if pod.effective_class is not None:
@@ -184,47 +162,6 @@ class Explainer:
                     **({"placement": show_placement(invalid.use.placement)} if invalid.use else {}),
                 }
         return None
-
-    def simulate(self, arguments: SimulateArguments) -> JsonObject:
-        """Say what would happen to a pod if it were submitted now, with its whole gang."""
-        pod = self._pods.read(_named(arguments.pod))
-        if pod is None:
-            raise RequestError.at("pod", "asks for no leaf cells, so Cellgate does not manage it")
-        rules = self._by_rules(pod, arguments)
-        request = self._to_request(pod)
-        names = arguments.nodes if arguments.nodes is not None else self._cluster.nodes
-        nodes = dict.fromkeys(map(NodeName, names))
-        decision = self._cluster.what_if(request, candidate_nodes=nodes)
-        shape = show_decision(decision)
-        shape["victimPods"] = [
-            victim.display_name
-            for gang in getattr(decision, "victims", ())
-            for uid in self._cluster.members.of_gang(gang)
-            if (victim := self._pods.get(uid)) is not None
-        ]
-        return {**shape, "rules": rules}
-
-    def _by_rules(self, pod: ManagedPod, arguments: SimulateArguments) -> JsonObject:
-        """Say which rules would apply; the usage of the submitter is not taken into account."""
-        rules, classes = self._policies.policy.rules, self._policies.policy.classes
-        submission = Submission(
-            user=UserName(arguments.user),
-            groups=tuple(map(GroupName, arguments.groups)),
-            vc=pod.vc,
-            requested_class=classes.resolve(pod.class_name, path="pod.spec.priorityClassName"),
-            gang=pod.gang.key,
-            gang_size=pod.gang.size or 1,
-            leaf_count=pod.gang_leaf_count or pod.leaf_count,
-            leaf_type=pod.leaf_type,
-            labels=pod.labels,
-        )
-        judged: RuleDecision = rules.decide(submission, usage=None, classes=classes)
-        return {
-            "outcome": judged.outcome,
-            "class": judged.final_class,
-            "hits": [hit.number for hit in judged.hits],
-            "explanation": list(judged.explain()),
-        }
 
     def _state(self, pod: ManagedPod) -> str:
         if pod.node is not None:
@@ -260,10 +197,3 @@ class Explainer:
 def _names(pod: ManagedPod) -> set[str]:
     """Return the names of a pod's gang and of its workload."""
     return {pod.gang.key.name, pod.workload.name if pod.workload else pod.name}
-
-
-def _named(pod: dict[str, Any]) -> dict[str, Any]:
-    """Give a pod that was never created a UID and, if it has none, a name."""
-    metadata = pod.get("metadata")
-    told = metadata if isinstance(metadata, dict) else {}
-    return {**pod, "metadata": {"name": "simulated", **told, "uid": "simulated"}}

@@ -3,11 +3,13 @@
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from extender.cells.model import Decision, GangView, Place, Preempt
+from extender.cells.model import Decision, GangView, Place, Preempt, Reason
 from extender.cells.views.state_views import CellView, VcView
 from extender.outcomes.gang_ends import GangEnd
+from extender.simulate.simulator import Simulation
+from policy.admission.gang_decision import GangDecision
 from policy.placement import Placement
-from policy.submission import PodUid
+from policy.submission import GangKey, PodUid
 from policy.topology import Backing
 from state.log.records import DecisionRecord
 
@@ -136,6 +138,46 @@ def show_decision(decision: Decision) -> JsonObject:
         "reason": decision.reason.text,
         "change": decision.reason.change,
         "victims": list(map(str, victims)),
+    }
+
+
+def show_simulation(simulation: Simulation, pods_of: Callable[[GangKey], list[str]]) -> JsonObject:
+    """Show what would happen to a pod; `pods_of` returns the names of a gang's pods."""
+    admission, plan = simulation.admission, simulation.plan
+    if plan is None:
+        shape: JsonObject = {"outcome": "refused", "reason": admission.refusal, "victims": []}
+    elif isinstance(plan, Reason):
+        shape = {
+            "outcome": str(plan.code),
+            "reason": plan.text,
+            "change": plan.change,
+            "victims": [],
+        }
+    else:
+        shape = show_decision(plan)
+    victims = plan.victims if isinstance(plan, Preempt) else ()
+    return {
+        **shape,
+        "victimPods": [name for gang in victims for name in pods_of(gang)],
+        "admission": show_admission(admission.decision),
+        "warnings": list(admission.warnings),
+        "problems": list(admission.problems),
+    }
+
+
+def show_admission(decision: GangDecision | None) -> JsonObject | None:
+    """Show what rules and quotas decide; None if the pod is refused before they are asked."""
+    if decision is None:
+        return None
+    rules = decision.admission.rules
+    return {
+        "outcome": decision.outcome,
+        "requestedClass": rules.requested_class,
+        "class": decision.gang_class,
+        **if_any("group", decision.group),
+        **if_any("earlierDecision", None if decision.is_new else str(decision.decision_id)),
+        "rules": [hit.number for hit in rules.hits],
+        "explanation": list(decision.explain()),
     }
 
 

@@ -4,8 +4,8 @@ from importlib.metadata import version
 from typing import Any, Final
 
 from extender.inspection import access
-from extender.inspection.explainer import SimulateArguments
 from extender.inspection.leader_only import LEADER_HEADER
+from extender.simulate.simulator import SimulateArguments
 from extender.verbs.wire import BindArguments, FilterArguments, PreemptArguments
 from service.bodies import Body
 

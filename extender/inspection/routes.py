@@ -9,12 +9,13 @@ from extender.cells.model import GangView
 from extender.cells.views.state_views import VcView
 from extender.cluster.cluster import Cluster
 from extender.inspection import json_views
-from extender.inspection.explainer import Explainer, SimulateArguments
+from extender.inspection.explainer import Explainer
 from extender.inspection.gang_runs import GangRuns
 from extender.inspection.node_views import NodeViews
 from extender.inspection.openapi import build_openapi
 from extender.inspection.snapshots import Snapshots
 from extender.inspection.waiting_view import WaitingView
+from extender.simulate.simulator import SimulateArguments, Simulator
 from policy.errors import RequestError
 from policy.submission import VcName
 from service.bodies import parse_body
@@ -34,6 +35,7 @@ class InspectionRoutes:
         snapshots: Snapshots,
         waiting: WaitingView,
         explainer: Explainer,
+        simulator: Simulator,
         runs: GangRuns,
         nodes: NodeViews,
         log: DecisionLog,
@@ -42,6 +44,7 @@ class InspectionRoutes:
         self._snapshots = snapshots
         self._waiting = waiting
         self._explainer = explainer
+        self._simulator = simulator
         self._runs = runs
         self._node_views = nodes
         self._log = log
@@ -142,7 +145,8 @@ class InspectionRoutes:
 
     async def _simulate(self, request: web.Request) -> web.Response:
         arguments = parse_body(SimulateArguments, await read_body(request))
-        return json_answer(self._explainer.simulate(arguments))
+        simulation = await self._simulator.simulate(arguments)
+        return json_answer(json_views.show_simulation(simulation, self._explainer.pods_of))
 
 
 def _read_position(text: str | None) -> Position:

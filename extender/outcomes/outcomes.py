@@ -5,7 +5,7 @@ So metrics, `/v1/waiting`, Events and explanations agree.
 """
 
 import logging
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from enum import StrEnum
 
 from extender.cells.model import OPPORTUNISTIC, Decision, Place, Preempt, Reason, ReasonCode
@@ -52,6 +52,10 @@ class Outcomes:
         self._events = events
         self._metrics = metrics
         self._clock = clock
+        self.on_ended: list[Callable[[ManagedPod, str], None]] = []
+        """Callbacks that run with each pod that Cellgate ends for another gang, and why."""
+        self.on_victims: list[Callable[[Preempt], None]] = []
+        """Callbacks that run with each preemption whose victims are ended now."""
         self.waiting = WaitingList()
         self.notes = WaitingNotes(
             waiting=self.waiting,
@@ -81,6 +85,8 @@ class Outcomes:
         elif isinstance(decision, Preempt) and decision.seats and ended_by is not None:
             cause = "borrowed" if self._are_borrowers(decision.victims) else "priority"
             self._metrics.preemptions.labels(ended_by, cause).inc()
+            for tell in self.on_victims:
+                tell(decision)
 
     def _members(self, gang: GangKey) -> list[ManagedPod]:
         members = map(self._pods.get, self._cluster.members.of_gang(gang))
@@ -190,14 +196,20 @@ class Outcomes:
     def pod_ended(self, pod: ManagedPod, ended: Ended, *, why: str) -> None:
         """A pod is terminating; not reported if its owner or kube-scheduler ended it."""
         if ended is not Ended.BY_OTHERS:
+            self._tell_ended(pod, why)
             self._events.preempted(pod, why=why)
             self.ends.evicted(pod, why=why, is_new=ended is Ended.NOW)
         self._count_ended(pod, ended, why)
 
     def pod_suspended(self, pod: ManagedPod, *, why: str) -> None:
         """A pod ends because its workload was suspended, which is reported by itself."""
+        self._tell_ended(pod, why)
         self._events.preempted(pod, why=why)
         self._count_ended(pod, Ended.NOW, why)
+
+    def _tell_ended(self, pod: ManagedPod, why: str) -> None:
+        for tell in self.on_ended:
+            tell(pod, why)
 
     def _count_ended(self, pod: ManagedPod, ended: Ended, why: str) -> None:
         if ended is Ended.NOW:

@@ -11,6 +11,7 @@ held_calls       Bind calls of kube-scheduler that are held, and pods that are b
 held_pods        Pods that are not planned yet: they wait for quota, a PodGroup, a class, a gate.
 pending_writes   Pods that are being written to at this moment.
 planning_loop    The loop: pods and nodes go in, patches and deletions come out.
+queued_pods      Pods as the planner sees them.
 quota_queue      Gangs that wait for quota; they are planned once they are charged.
 raise_rules      Whether the policy allows a raise, within which limits, and its sentences.
 """

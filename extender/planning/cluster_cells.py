@@ -29,6 +29,7 @@ class ClusterCells:
         self._outcomes = outcomes
         self.calls = calls
         self.plan = cluster.plan
+        self.is_ready = cluster.is_ready
         self.renew = cluster.renew
         self.placement = cluster.placement
         self.has_place = cluster.has_place

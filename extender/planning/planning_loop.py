@@ -10,29 +10,25 @@ from collections.abc import Callable, Collection
 from contextlib import AbstractAsyncContextManager
 from typing import Final, NoReturn, TypeVar
 
-from extender.cells.model import Reason, ReasonCode
+from extender.cells.model import MemberRequest, Reason, ReasonCode
+from extender.cells.views.listings import Stepwise
 from extender.feeds.own_failures import OwnFailures
 from extender.feeds.pod_feed import PodSink
 from extender.feeds.pod_needs import PodNeeds
-from extender.feeds.requests import (
-    ToRequest,
-    late_leaf_counts,
-    member_rank,
-    to_placement,
-    to_single_request,
-)
+from extender.feeds.requests import ToRequest
 from extender.outcomes.outcomes import Outcomes
 from extender.planning.action_executor import ActionExecutor
 from extender.planning.cluster_cells import ClusterCells
 from extender.planning.held_pods import HOLDING, HeldPods, gang_of, unknown_class
+from extender.planning.queued_pods import QueuedPods
 from extender.queue.gang_planner import GangPlanner
 from extender.queue.held_bindings import GivenUp, Verdict
-from extender.queue.model import Action, LeafCounts, QueuedPod, StepResult
+from extender.queue.model import Action, LeafCounts, StepResult
 from kube.read.managed_pod import ManagedPod
 from policy.errors import BackendError, RequestError
 from policy.submission import GangKey, NodeName, PodUid
 from service.clock import Clock
-from service.tasks import wait_up_to
+from service.tasks import in_slices, wait_up_to
 
 logger = logging.getLogger(__name__)
 
@@ -58,13 +54,16 @@ class PlanningLoop:
     ) -> None:
         self._pods = pods
         self._needs = needs
-        self._failures = OwnFailures(pods, clock=clock)
         self._to_request = to_request
+        failures = OwnFailures(pods, clock=clock)
+        self.to_queued = QueuedPods(pods, needs=needs, to_request=to_request, failures=failures)
+        """Pods as the planner sees them."""
         self._held = held
         self._executor = executor
         self._outcomes = outcomes
         self._clock = clock
         self._calls = cells.calls
+        self._prepare = cells.cluster.prepare_stepwise
         self._gangs = GangPlanner(cells, needs.nodes, cells.calls)
         self._news = asyncio.Event()
         needs.nodes.room.on_growth.append(self._news.set)
@@ -96,11 +95,12 @@ class PlanningLoop:
         self._gangs.wake()
         self._news.set()
 
-    def rerank(self) -> None:
+    def rerank(self) -> Stepwise[None]:
         """Give waiting pods the priorities that their classes have now."""
         for pod in self._held.by_code(ReasonCode.UNKNOWN_CLASS):
             self._observe(pod)
-        self._gangs.rerank(self._priority)
+            yield
+        yield from self._gangs.rerank(self._priority)
         self.wake()
 
     def observe_groups(self) -> None:
@@ -147,7 +147,7 @@ class PlanningLoop:
         reason = self._held.reason_to_hold(pod)
         if reason is None:
             try:
-                self._gangs.see(self._to_queued(pod))
+                self._gangs.see(self.to_queued(pod))
             except RequestError as exc:
                 reason = unknown_class(pod, exc)
         if reason is not None:
@@ -158,27 +158,9 @@ class PlanningLoop:
         if pod.is_released and self._held.holds_any(ReasonCode.QUOTA):
             self.observe_charged(pod.gang.key)  # the leader that released this pod has charged it
 
-    def _to_queued(self, pod: ManagedPod) -> QueuedPod:
-        request = self._to_request(pod)
-        return QueuedPod(
-            request=request,
-            gang_size=len(request.gang_leaf_counts),
-            is_gated=pod.is_gated,
-            is_ending=pod.is_deleting,
-            node=pod.node,
-            nominated=pod.nominated_node,
-            is_refused=pod.is_refused,
-            placement=to_placement(pod),
-            node_wish=self._needs.of(pod),
-            may_preempt=pod.may_preempt,
-            workload=pod.workload.uid if pod.workload else "",
-            rank=member_rank(pod),
-            late=late_leaf_counts(pod),
-            avoids=self._failures.nodes_to_avoid(pod) if pod.node is None else (),
-            # A PodGroup gives the least number of members; there may be more.
-            alone=to_single_request(request, pod) if pod.gang.size is None else None,
-            first_asked=self._pods.workloads.first_asked(pod),
-        )
+    def reason_to_hold(self, pod: ManagedPod) -> Reason | None:
+        """Return what a pod that may not exist waits for before it can be planned."""
+        return self._held.reason_to_hold(pod)
 
     def _end_hold(self, pod: ManagedPod) -> None:
         """Plan a pod from now on; its gang may wait for other pods that are still held."""
@@ -256,12 +238,15 @@ class PlanningLoop:
             async with asyncio.TaskGroup() as group:
                 while True:
                     await self._wait_for_news()
-                    self._step(group)
+                    to_prepare = self._step(group)
+                    if to_prepare is not None:
+                        await in_slices(self._prepare(to_prepare))
                     await asyncio.sleep(0)  # let other tasks run, above all kube-scheduler's verbs
         finally:
             self._give_up_all()
 
-    def _step(self, group: asyncio.TaskGroup) -> None:
+    def _step(self, group: asyncio.TaskGroup) -> MemberRequest | None:
+        """Make a step, and return the request for which a decision is to be prepared, if any."""
         now = self._clock.monotonic()
         step = self._gangs.step(now=now)
         self._report(step, now=now)
@@ -272,6 +257,7 @@ class PlanningLoop:
         if self._calls.is_stopping():
             self._give_up_all()
         self._deliver()
+        return step.to_prepare
 
     async def _wait_for_news(self) -> None:
         # Without news, too: pauses and leases end with time.

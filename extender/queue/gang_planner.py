@@ -15,6 +15,7 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 
 from extender.cells.model import Place, Preempt, Reject, Wait
+from extender.cells.views.listings import Stepwise
 from extender.queue.attempts import Attempts
 from extender.queue.contended_nodes import ContendedNodes
 from extender.queue.held_bindings import GivenUp, HeldBindings
@@ -27,6 +28,7 @@ from extender.queue.member_places import (
     refusal,
     shape_now,
     unplaced,
+    unready_request,
 )
 from extender.queue.model import Action, EvictPod, QueuedPod, ReleaseHelper, StepResult
 from extender.queue.notices import Notices
@@ -74,6 +76,8 @@ class GangPlanner:
         )
         self._unfinished: dict[GangKey, None] = {}
         """Gangs of which only some members run, and gangs whose victims are ending."""
+        self._prepared: GangKey | None = None
+        """The gang for which the last step asked to prepare a decision."""
         self._notices = Notices()
         self._renew_at = 0.0
 
@@ -97,10 +101,12 @@ class GangPlanner:
         else:
             self._contended.see(pod)
 
-    def rerank(self, priority_of: PriorityOf) -> None:
-        """Pods have new priorities."""
-        for pod in [pod for gang in self._seen for pod in gang.reranked(priority_of)]:
-            self.see(pod)
+    def rerank(self, priority_of: PriorityOf) -> Stepwise[None]:
+        """Pods have new priorities; yields after each gang."""
+        for gang in list(self._seen):
+            for pod in gang.reranked(priority_of):
+                self.see(pod)
+            yield
 
     def lose(self, uid: PodUid) -> None:
         """A pod, queued or not, ended or was deleted."""
@@ -219,8 +225,15 @@ class GangPlanner:
             key = self._waiting.first()
             if key is None or self._in_flight.is_crowded:
                 return
-            self._plan(self._seen[key], now=now)
+            gang = self._seen[key]
+            if key != self._prepared and (request := unready_request(gang, self._cells)):
+                self._prepared, step.to_prepare = key, request
+                break
+            self._prepared = None
+            self._plan(gang, now=now)
             self._settle_changed(step, now=now)
+            if gang.victims:
+                break  # such a decision takes as long as many others
         step.has_more = self._waiting.first() is not None
 
     def _handle_due(self, now: float) -> None:

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from math import inf
 
+from extender.cells.answers import for_lack
 from extender.cells.model import (
     Decision,
     KnownSizes,
@@ -62,14 +63,39 @@ def shape_now(gang: QueuedGang, cells: Cells) -> GangShape:
     )
 
 
+def unready_request(gang: QueuedGang, cells: Cells) -> MemberRequest | None:
+    """Return the request that is decided first for a gang, if that takes long to prepare."""
+    first = next(iter(_requests(gang, unplaced(gang, cells), cells)), None)
+    return None if first is None or cells.is_ready(first) else first
+
+
 def decide_unplaced(gang: QueuedGang, cells: Cells, nodes: Nodes, *, now: float) -> list[Decision]:
     """Decide about them, on nodes that all of them can use."""
     members = unplaced(gang, cells)
+    search = RoomSearch(gang, members, cells=cells, nodes=nodes, now=now)
+    requests = _requests(gang, members, cells)
+    return _decide_all(cells, requests, search, is_whole=gang.starts_whole, now=now)
+
+
+def preview_unplaced(gang: QueuedGang, cells: Cells, nodes: Nodes, *, now: float) -> Decision:
+    """Return the first decision that `decide_unplaced` would make now; nothing changes.
+
+    It is about the whole gang: all places, or the reason why the gang has none.
+    """
+    disagreement = gang.disagreement()
+    if disagreement is not None:
+        return disagreement
+    members = unplaced(gang, cells)
+    search = RoomSearch(gang, members, cells=cells, nodes=nodes, now=now)
+    choice = search.choose(_requests(gang, members, cells)[0])
+    return for_lack(choice.decision, choice.shortage)
+
+
+def _requests(gang: QueuedGang, members: Sequence[QueuedPod], cells: Cells) -> list[MemberRequest]:
+    """Return the requests of members, with the sizes of their gang."""
     sizes = _sizes(gang, members, cells)
     counts, least = sizes.leaf_counts, sizes.gang_min
-    requests = [replace(pod.request, gang_leaf_counts=counts, gang_min=least) for pod in members]
-    search = RoomSearch(gang, members, cells=cells, nodes=nodes, now=now)
-    return _decide_all(cells, requests, search, is_whole=gang.starts_whole, now=now)
+    return [replace(pod.request, gang_leaf_counts=counts, gang_min=least) for pod in members]
 
 
 def _sizes(gang: QueuedGang, members: Sequence[QueuedPod], cells: Cells) -> KnownSizes:

@@ -192,3 +192,5 @@ class StepResult:
     """Gangs whose reason to wait has changed; None for a gang that no longer waits."""
     has_more: bool = False
     """Whether more gangs wait to be planned than one step handles."""
+    to_prepare: MemberRequest | None = None
+    """The gang that is planned next, if a decision about it takes long to prepare."""

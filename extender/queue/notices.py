@@ -40,7 +40,7 @@ class Notices:
         """Note that all members of a gang have places; pods beyond its size still wait."""
         waiting = [pod for pod in gang.surplus() if pod.node is None]
         if waiting:
-            self.waits(gang, _full(gang, waiting[0]), waiting=waiting)
+            self.waits(gang, full_gang(gang, waiting[0]), waiting=waiting)
         else:
             self.resumed(gang)
 
@@ -72,7 +72,8 @@ def _incomplete(gang: QueuedGang) -> Reason:
     return explain(ReasonCode.GATHERING, gang=str(gang.key), **told)
 
 
-def _full(gang: QueuedGang, pod: QueuedPod) -> Reason:
+def full_gang(gang: QueuedGang, pod: QueuedPod) -> Reason:
+    """Explain that a pod is one member too many of its gang."""
     leaf_cells = pod.request.leaf_count
     members = sum(member.request.leaf_count == leaf_cells for member in gang.members())
     told = {"members": members or gang.size, "leaf_cells": leaf_cells}

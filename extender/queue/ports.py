@@ -25,6 +25,9 @@ class Cells(Protocol):
         `limits` says of some nodes how many idle leaf cells its gang may use there at most.
         """
 
+    def is_ready(self, request: MemberRequest) -> bool:
+        """Tell whether a decision about a gang takes no long time to prepare."""
+
     def apply(
         self,
         decision: Decision,

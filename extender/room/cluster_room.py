@@ -5,7 +5,8 @@ its place. Reports come in any order: a pod before its node, a place before its 
 """
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import combinations
 
@@ -37,6 +38,8 @@ class ClusterRoom:
         """Whether a pod whose anti-affinity kept others off its node has gone."""
         self.on_growth: list[Callable[[], None]] = []
         """Callbacks that run when a node may have more room than before."""
+        self.on_capacity: list[Callable[[NodeName], None]] = []
+        """Callbacks that run when a node has joined, or has more or less in all."""
 
     # -- reports
 
@@ -46,6 +49,13 @@ class ClusterRoom:
         if node.capacity != capacity:
             node.capacity = capacity
             self._note_growth(name)
+            for tell in self.on_capacity:
+                tell(name)
+
+    def capacity(self, name: NodeName) -> Mapping[str, int]:
+        """Return what a node has for pods, whatever they use; nothing if it is not known."""
+        node = self._nodes.get(name)
+        return (node.capacity if node is not None else None) or {}
 
     def drop_node(self, name: NodeName) -> None:
         """A node left."""
@@ -96,6 +106,16 @@ class ClusterRoom:
     def pod(self, uid: PodUid) -> NodePod:
         """Return what is known of a pod; an unknown one needs nothing."""
         return self._pods.get(uid) or NodePod()
+
+    @contextmanager
+    def assuming(self, pods: Mapping[PodUid, NodePod]) -> Iterator[None]:
+        """Know pods without a node for a moment, while questions about them are answered."""
+        self._pods.update(pods)
+        try:
+            yield
+        finally:
+            for uid in pods:
+                del self._pods[uid]
 
     # -- where pods count
 

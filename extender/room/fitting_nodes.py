@@ -6,13 +6,14 @@ one check per need that is remembered, however large the cluster is.
 """
 
 from collections import Counter, OrderedDict
-from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Final, Protocol
 
 from extender.room.cluster_room import ClusterRoom
 from extender.room.node_room import Lack
-from policy.pod_resources import PodResources, Shortage
+from policy.pod_resources import NodePod, PodResources, Shortage
 from policy.submission import NodeName, PodUid
 
 _MOST_NEEDS: Final = 128
@@ -81,6 +82,21 @@ class FittingNodes:
         self.room.drop_node(name)
         for fit in self._fits.values():
             _take_out(fit, name)
+
+    @contextmanager
+    def assuming(self, pods: Mapping[PodUid, NodePod]) -> Iterator[None]:
+        """Know pods for a moment, while questions about them are answered; no trace is left."""
+        self._catch_up()
+        before = {need: dict(fit.missed) for need, fit in self._fits.items()}
+        with self.room.assuming(pods):
+            try:
+                yield
+            finally:
+                for need, fit in list(self._fits.items()):
+                    if need in before:
+                        fit.missed = before[need]
+                    else:
+                        del self._fits[need]
 
     # -- questions
 

@@ -12,8 +12,10 @@ from itertools import islice
 from typing import Final, NoReturn
 
 from extender.cluster.cluster import Cluster
+from extender.room.cluster_room import ClusterRoom
 from policy.cluster.document import LiveNode
 from policy.errors import BackendError, ConflictError
+from policy.pod_resources import CPU, MEMORY
 from policy.submission import NodeName
 from state.ledger.ledger import LeaderTerm
 from state.nodes.seen_nodes import SeenNodes
@@ -30,10 +32,16 @@ class NodeRecorder:
     """Writes the nodes that the cluster knows."""
 
     def __init__(
-        self, seen: SeenNodes, *, cluster: Cluster, term: Callable[[], LeaderTerm]
+        self,
+        seen: SeenNodes,
+        *,
+        cluster: Cluster,
+        room: ClusterRoom,
+        term: Callable[[], LeaderTerm],
     ) -> None:
         self._seen = seen
         self._cluster = cluster
+        self._room = room
         self._term = term
         self._written: dict[NodeName, LiveNode] = {}
         """What this term has noted."""
@@ -41,6 +49,7 @@ class NodeRecorder:
         self._is_listed = False
         self._woken = asyncio.Event()
         cluster.on_node_change.append(self._observe)
+        room.on_capacity.append(self._observe)
 
     def _observe(self, name: NodeName) -> None:
         self._changed[name] = None
@@ -88,4 +97,11 @@ class NodeRecorder:
         node = self._cluster.nodes.get(name)
         if node is None or not node.leaf_counts:
             return None
-        return LiveNode(name=name, labels=node.labels, leaf_counts=node.leaf_counts)
+        capacity = self._room.capacity(name)
+        return LiveNode(
+            name=name,
+            labels=node.labels,
+            leaf_counts=node.leaf_counts,
+            cpu=capacity.get(CPU),
+            memory=capacity.get(MEMORY),
+        )

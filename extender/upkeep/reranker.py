@@ -4,17 +4,22 @@ The Classes document may change, and a gang's effective class may be raised. Tha
 gang. From then on, preemption goes by the new priorities.
 """
 
+import asyncio
 import logging
 from collections.abc import Callable
+from typing import NoReturn
 
 from extender.cells.model import GangView
 from extender.cells.observe.reconfiguration import Effect
+from extender.cells.views.listings import Stepwise
 from extender.cluster.cluster import Cluster
 from extender.feeds.pod_feed import PodSink, ToBound
 from extender.feeds.requests import ToRequest
 from kube.follow.policies import PolicySink
 from kube.read.managed_pod import ManagedPod, charged_gang
 from policy.errors import RequestError
+from policy.submission import GangKey
+from service.tasks import in_slices
 
 logger = logging.getLogger(__name__)
 
@@ -30,7 +35,11 @@ class Reranker:
         policies: PolicySink,
         to_request: ToRequest,
         to_bound: ToBound,
+        turn: asyncio.Lock,
     ) -> None:
+        """`turn` is held while the cluster is changed in steps."""
+        self._turn = turn
+        self._news = asyncio.Event()
         self._cluster = cluster
         self._pods = pods
         self._policies = policies
@@ -38,8 +47,8 @@ class Reranker:
         self._to_bound = to_bound
         self._classes = policies.policy.classes
         self._is_live = False
-        self.on_change: list[Callable[[], None]] = []
-        """Called when pods have other priorities."""
+        self.on_change: list[Callable[[], Stepwise[None]]] = []
+        """Called when pods have other priorities; each may take many steps."""
         policies.on_change.append(self._follow)
         pods.on_raise.append(self._raise)
 
@@ -53,7 +62,16 @@ class Reranker:
         self._classes = self._policies.policy.classes
         self._cluster.touch()
         if self._is_live:
-            self._rerank()
+            # Pods that are read from now on have new priorities, gangs that run still old ones.
+            self._cluster.suspend_preemption(is_suspended=True)
+            self._news.set()
+
+    async def run(self) -> NoReturn:
+        """Give gangs other priorities whenever classes have changed, until cancelled."""
+        while True:
+            await self._news.wait()
+            async with self._turn:
+                await in_slices(self.rerank())
 
     def _raise(self, pod: ManagedPod) -> None:
         """Give a gang the priority of its effective class."""
@@ -70,19 +88,23 @@ class Reranker:
             extra = {"gang": str(known.request.gang), "changed": changes}
             logger.info("gang raised", extra=extra)
 
-    def _rerank(self) -> None:
-        gangs = self._cluster.gangs()
-        ranks = {gang.gang: self._priority(gang) for gang in gangs}
-        before = {gang.gang: gang.priority for gang in gangs}
-        changed = {
-            gang: rank for gang, rank in ranks.items() if rank is not None and rank != before[gang]
-        }
+    def rerank(self) -> Stepwise[None]:
+        """Give all gangs the priorities of their classes; then gangs may be preempted again."""
+        self._news.clear()
+        changed: dict[GangKey, int] = {}
+        for gang in (yield from self._cluster.gangs_stepwise()):
+            rank = self._priority(gang)
+            if rank is not None and rank != gang.priority:
+                changed[gang.gang] = rank
+            yield
         if changed:
-            effects = self._cluster.rerank(changed)
+            effects = yield from self._cluster.rerank_stepwise(changed)
             changes = [one.reason for one in effects if one.effect is not Effect.KEPT]
             logger.info("classes changed", extra={"gangs": len(changed), "changed": changes})
-        for notify in self.on_change:
-            notify()
+        for steps in self.on_change:
+            yield from steps()
+        if not self._news.is_set():
+            self._cluster.suspend_preemption(is_suspended=False)
 
     def _priority(self, gang: GangView) -> int | None:
         """Return the priority of a gang's class, by the first member that has one."""

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 import orjson
 
 from extender.cells.model import Place, Preempt, Reject, Wait
+from extender.cells.views.listings import Stepwise, run_to_end
 from extender.cluster.cluster import Cluster
 from extender.metrics import ExtenderMetrics
 from extender.planning.planning_loop import PlanningLoop
@@ -41,11 +42,17 @@ class FilterVerb:
 
     def filter(self, body: bytes) -> bytes:
         """Return the one node that was chosen for the pod, or why there is none."""
+        return run_to_end(self.filter_stepwise(body))
+
+    def filter_stepwise(self, body: bytes) -> Stepwise[bytes]:
+        """Like `filter`; yields while a decision is prepared."""
         again = self._refusals.repeat(body, version=self._cluster.version)
         if again is not None:
             self._metrics.repeats.inc()
             return again
         arguments = parse_body(wire.FilterArguments, body)
+        if not self._planner.plans_for(read_uid(arguments.pod)):
+            yield from self._decider.prepare_stepwise(arguments.pod)
         pod = self._decider.read(arguments.pod)
         if pod is None:
             self._unmanaged.put(read_uid(arguments.pod))

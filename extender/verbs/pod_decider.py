@@ -8,6 +8,7 @@ from collections.abc import Collection, Mapping
 from typing import Any
 
 from extender.cells.model import Decision, ReasonCode, Wait
+from extender.cells.views.listings import Stepwise
 from extender.cluster.cluster import Cluster
 from extender.cluster.journal import DecisionContext
 from extender.feeds.pod_feed import PodSink
@@ -52,6 +53,12 @@ class PodDecider:
         if pod is not None and not pod.uid:
             raise RequestError.at("Pod.metadata.uid", "is required")
         return pod
+
+    def prepare_stepwise(self, obj: Mapping[str, Any]) -> Stepwise[None]:
+        """Prepare a decision about the pod of a request, if that takes long."""
+        pod = self.read(obj)
+        if pod is not None and not pod.is_helper:
+            yield from self._cluster.prepare_stepwise(self._to_request(pod))
 
     def decide(
         self,

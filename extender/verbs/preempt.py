@@ -6,19 +6,20 @@ victims only on nodes that look full to it. It also ends all of them where their
 suspended: kube-scheduler would delete pods, and their Job would count failures.
 """
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from itertools import chain
 from typing import Any
 
 from extender.cells.answers import preempted
 from extender.cells.model import Decision, Preempt, Reason
+from extender.cells.views.listings import Stepwise
 from extender.cluster.cluster import Cluster
 from extender.feeds.pod_feed import PodSink
 from extender.outcomes.evictions import Evictions
 from extender.outcomes.outcomes import EndedBy
 from extender.outcomes.waiting_list import RefusedPod, WaitingList
 from extender.verbs import wire
-from extender.verbs.pod_decider import PodDecider
+from extender.verbs.pod_decider import PodDecider, read_uid
 from kube.read.managed_pod import ManagedPod
 from policy.errors import RequestError
 from policy.submission import GangKey, NodeName, PodUid
@@ -49,6 +50,11 @@ class PreemptVerb:
         self._evictions = evictions
         self._may_suspend = may_suspend
         self._is_bound = is_bound
+
+    def prepare_stepwise(self, pod: Mapping[str, Any]) -> Stepwise[None]:
+        """Prepare a decision about a pod, if that takes long."""
+        if not self._plans_for(read_uid(pod)):
+            yield from self._decider.prepare_stepwise(pod)
 
     def preempt(self, arguments: wire.PreemptArguments) -> dict[str, Any]:
         """Name the victims on one node; none where ending pods would not help."""

@@ -17,6 +17,7 @@ from policy.errors import RequestError
 from service.bodies import parse_body
 from service.health import Health
 from service.http import encode_json, json_answer, raw_json_answer, read_body
+from service.tasks import in_slices
 
 Verb = Callable[[bytes, web.Request], Awaitable[bytes]]
 
@@ -75,13 +76,15 @@ class VerbRoutes:
         return answer
 
     async def _filter(self, body: bytes, _: web.Request) -> bytes:
-        return self._verbs.filter.filter(body)
+        return await in_slices(self._verbs.filter.filter_stepwise(body))
 
     async def _prioritize(self, body: bytes, _: web.Request) -> bytes:
         return encode_json(self._verbs.filter.prioritize(parse_body(wire.FilterArguments, body)))
 
     async def _preempt(self, body: bytes, _: web.Request) -> bytes:
-        return encode_json(self._verbs.preemption.preempt(parse_body(wire.PreemptArguments, body)))
+        arguments = parse_body(wire.PreemptArguments, body)
+        await in_slices(self._verbs.preemption.prepare_stepwise(arguments.pod))
+        return encode_json(self._verbs.preemption.preempt(arguments))
 
     async def _bind(self, body: bytes, request: web.Request) -> bytes:
         def is_open() -> bool:

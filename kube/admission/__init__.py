@@ -8,4 +8,9 @@ in the same way. Imported by `webhook` and `extender`.
     submitter    which user submitted a pod, and which stamps are believed
     pod_groups   the PodGroup of a pod: the size and class of its gang
     possibility  what can never start: a warning, or a refusal by policy
+    live_count   whether a running gang already has all its members
+
+    decision_patch  the patch that writes a decision into a pod
+    patches         the JSON patches of single fields of a pod, and their effect
+    request_line    what a pod asked for, in one line on the pod, for the guard to compare
 """

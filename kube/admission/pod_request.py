@@ -1,7 +1,7 @@
 """What a pod means for its gang: who asks, for which class and VC, and which group pays. Pure."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 from uuid import NAMESPACE_URL, UUID, uuid5
 
@@ -14,14 +14,19 @@ from kube.read.managed_pod import ManagedPod, charged_gang
 from kube.read.pod_groups import PodGroup
 from kube.read.pod_resources import read_requests
 from kube.shaping.shaper import Shaped, shape_pod
+from kube.values.objects import mapping
 from policy.admission.charge_request import ChargeRequest
+from policy.classes import Classes
 from policy.errors import RequestError
-from policy.pod_resources import CPU, MEMORY
+from policy.pod_resources import CPU, MEMORY, Amounts
 from policy.policy import Policy
 from policy.submission import DEFAULT_VC, ClassName, Submission
 from policy.wording import quote
 
 _GROUP_PATH = f"metadata.labels[{marks.GROUP_LABEL}]"
+
+IsDefault = Callable[[ClassName], bool]
+"""Whether the API server gives a class to pods that name none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,6 +36,8 @@ class PodRequest:
     pod: ManagedPod
     charge: ChargeRequest
     shaped: Shaped
+    amounts: Amounts = ()
+    """What the pod requests of each resource beside leaf cells, once it is shaped."""
 
 
 def build_pod_request(
@@ -68,6 +75,7 @@ def build_pod_request(
     shapes = policy.shapes.matching(origin)
     check_fixed(pod, shapes)
     shaped = shape_pod(obj, shapes, user=origin.user)
+    amounts = read_requests(mapping(obj.get("spec")) if shaped.spec is None else shaped.spec)
     submission = Submission(
         user=user,
         groups=groups,
@@ -78,7 +86,7 @@ def build_pod_request(
         leaf_count=pod.gang_leaf_count or pod.leaf_count,
         leaf_type=pod.leaf_type,
         labels=pod.labels,
-        **_amounts(pod, shaped),
+        **_of_gang(pod, amounts),
     )
     charge = ChargeRequest(
         submission=submission,
@@ -90,14 +98,29 @@ def build_pod_request(
         member_leaf_count=pod.leaf_count if may_grow else _member_leaf_count(pod),
         may_grow=may_grow,
     )
-    return PodRequest(pod=pod, charge=charge, shaped=shaped)
+    return PodRequest(pod=pod, charge=charge, shaped=shaped, amounts=amounts)
 
 
-def _amounts(pod: ManagedPod, shaped: Shaped) -> dict[str, int]:
+def without_unlisted_default(
+    pod: ManagedPod, *, classes: Classes, is_default: IsDefault
+) -> ManagedPod:
+    """Return a pod without a class that only Kubernetes' default for pods gave it."""
+    is_given = is_unlisted_default(pod.class_name, classes=classes, is_default=is_default)
+    return replace(pod, class_name=None) if is_given else pod
+
+
+def is_unlisted_default(
+    class_name: ClassName | None, *, classes: Classes, is_default: IsDefault
+) -> bool:
+    """Tell whether a class is not listed, but Kubernetes' default for pods that name none."""
+    if class_name is None or not classes.entries or not is_default(class_name):
+        return False
+    return not classes.is_listed(class_name)
+
+
+def _of_gang(pod: ManagedPod, amounts: Amounts) -> dict[str, int]:
     """Return the CPU and memory of a whole gang, whose members are assumed to be alike."""
-    own = {CPU: pod.cpu_millis, MEMORY: pod.memory_bytes}
-    if shaped.spec is not None:
-        own = dict(read_requests(shaped.spec))
+    own = dict(amounts)
     times, each = pod.gang_leaf_count or pod.leaf_count, max(1, pod.leaf_count)
     return {
         "cpu_millis": own.get(CPU, 0) * times // each,

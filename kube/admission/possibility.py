@@ -62,7 +62,7 @@ class Possibility:
         fewer leaf cells, or none. Raises RequestError instead if the Rules document says so and
         `may_refuse`.
         """
-        wanted = _wanted(request.pod, are_alike=are_alike)
+        wanted = replace(_wanted(request.pod, are_alike=are_alike), amounts=request.amounts)
         # What is possible in a high, guaranteed class is possible in any class.
         if not self._find(request, replace(wanted, is_guaranteed=True), is_high=True):
             return []

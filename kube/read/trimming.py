@@ -10,7 +10,7 @@ from typing import Any, Final
 from kube import marks
 from kube.read.node_choice import POD_FIELDS, trim_volumes
 from kube.read.pod_resources import open_resizes
-from kube.read.start_failures import STATUS_FIELDS, ended_containers
+from kube.read.start_failures import STATUS_FIELDS
 from kube.values.objects import items, mapping
 
 _METADATA: Final = (
@@ -20,13 +20,18 @@ _METADATA: Final = (
 _POD_SPEC: Final = (
     "nodeName", "schedulerName", "schedulingGates", "schedulingGroup", "priorityClassName",
     "priority", "preemptionPolicy", "overhead", "resources", "serviceAccountName",
+    "activeDeadlineSeconds",
 )  # fmt: skip
 # Only the planner reads these, of pods that are not bound.
 _UNBOUND_STATUS: Final = ("nominatedNodeName", "conditions")
-_CONDITION: Final = ("type", "status", "lastTransitionTime")
+_CONDITIONS: Final = {
+    "PodScheduled": ("type", "status", "lastTransitionTime"),
+    "DisruptionTarget": ("type", "status", "reason", "message"),
+}
+_CONTAINER_LIFE: Final = ("restartCount", "state", "lastState")
 _CONTAINERS: Final = ("containers", "initContainers")
-_CONTAINER: Final = ("name", "restartPolicy", "resources")
-_CONTAINER_STATUS: Final = ("name", "allocatedResources", "resources", "state", "lastState")
+_CONTAINER: Final = ("name", "image", "restartPolicy", "resources")
+_CONTAINER_STATUS: Final = ("name", "allocatedResources", "resources", *_CONTAINER_LIFE)
 _ANNOTATION_DOMAINS: Final = ("cellgate.io/", "hivedscheduler.microsoft.com/")
 _OTHER_ANNOTATIONS: Final = frozenset((*marks.GANG_MARKS, marks.MIRROR_ANNOTATION))
 
@@ -41,7 +46,7 @@ def trim_node(node: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def trim_pod(pod: Mapping[str, Any]) -> dict[str, Any]:
-    """Keep what `kube.read.pods` and `kube.read.pod_resources` read."""
+    """Keep what `kube.read.pods`, `kube.read.pod_resources` and `kube.lives` read."""
     metadata, spec = pod["metadata"], pod.get("spec")
     is_bound = isinstance(spec, Mapping) and spec.get("nodeName")
     rules = _anti_affinity(spec) if is_bound else _rules(spec)
@@ -53,23 +58,26 @@ def trim_pod(pod: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _status(status: object, *, is_bound: bool) -> dict[str, Any]:
-    """Keep the phase; of a pod on a node also how it failed, of others what the planner reads."""
+    """Keep the phase; of a pod on a node also its life, of others what the planner reads."""
     if not is_bound:
         return _some(status, ("phase", *_UNBOUND_STATUS))
-    kept = _some(status, ("phase", *STATUS_FIELDS)) | _bound_condition(status)
+    kept = _some(status, ("phase", *STATUS_FIELDS)) | _life_conditions(status)
     if resizes := open_resizes(status):
         kept["conditions"] = [*resizes, *kept.get("conditions", ())]
         return kept | _container_statuses(status)
-    ended = ended_containers(status)
-    return kept | ({"containerStatuses": ended} if ended else {})
+    containers = [
+        _some(one, ("name", *_CONTAINER_LIFE))
+        for one in items(mapping(status).get("containerStatuses"))
+    ]
+    return kept | ({"containerStatuses": containers} if containers else {})
 
 
-def _bound_condition(status: object) -> dict[str, Any]:
-    """Keep when a pod was bound."""
+def _life_conditions(status: object) -> dict[str, Any]:
+    """Keep when a pod was bound, and whether a program ended it."""
     found = [
-        _some(one, _CONDITION)
+        _some(one, _CONDITIONS[kind])
         for one in items(mapping(status).get("conditions"))
-        if one.get("type") == "PodScheduled"
+        if (kind := str(one.get("type"))) in _CONDITIONS
     ]
     return {"conditions": found} if found else {}
 

@@ -1,6 +1,7 @@
 """The derived form of the Cluster document: cells are built from the labels of live nodes."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import ClassVar, Final
 
 from pydantic import Field
@@ -31,6 +32,7 @@ from policy.cluster.seen_nodes import (
     check_raised,
     find_capacity,
     find_chains,
+    find_largest,
     label_keys,
 )
 from policy.documents.models import Strict, items_of
@@ -117,6 +119,19 @@ class DerivedClusterDocument(ClusterDocument):
         """Promises that are clear only as long as one entry has nodes of their leaf type."""
         return tuple(find_doubtful(list(self._wishes()), self.node_topology))
 
+    def warnings_for(self, served: Collection[str]) -> tuple[Problem, ...]:
+        """Return the warnings, and the entries that build no cells: their resource is not read."""
+        known = listing(served := sorted(served))
+        unserved = [
+            Problem(
+                join_path(("nodeTopology", place, "leafResource")),
+                f"{quote(entry.leaf_resource)} is not served: cells are built of {known} only",
+            )
+            for place, entry in enumerate(self.node_topology)
+            if entry.leaf_resource not in served
+        ]
+        return (*unserved, *self.warnings)
+
     def builder(self) -> Builder:
         """Return a builder of the cells of live nodes."""
         return _DerivedBuilder(
@@ -148,7 +163,11 @@ class DerivedClusterDocument(ClusterDocument):
     def capacity(self, counts: Sequence[NodeCount]) -> Capacity | None:
         """Return how large gangs can be, by the nodes that were seen; None if none was."""
         chains = self.seen_chains(counts)
-        return find_capacity(list(self._wishes()), chains) if chains else None
+        if not chains:
+            return None
+        capacity = find_capacity(list(self._wishes()), chains)
+        # What expected nodes have beside devices is not known.
+        return capacity if self.expected_nodes else replace(capacity, largest=find_largest(counts))
 
     def seen_chains(self, counts: Sequence[NodeCount]) -> dict[ChainKey, SeenChain]:
         """Return the chains of the nodes that were seen or are expected; none if none was seen."""

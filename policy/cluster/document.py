@@ -1,6 +1,6 @@
 """What both forms of the Cluster document share, and what is built from them."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar, Final, Literal, Protocol
 
@@ -27,6 +27,10 @@ class LiveNode:
     labels: Mapping[str, str] = field(default_factory=dict)
     leaf_counts: Mapping[str, int] = field(default_factory=dict)
     """Devices by the name of their resource, such as `nvidia.com/gpu`."""
+    cpu: int | None = None
+    """Thousandths of a CPU that it has for pods; None if that is not known."""
+    memory: int | None = None
+    """Bytes of memory that it has for pods."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,6 +40,10 @@ class NodeCount:
     labels: Mapping[str, str] = field(default_factory=dict)
     leaf_counts: Mapping[str, int] = field(default_factory=dict)
     number: int
+    cpu: int | None = None
+    """Thousandths of a CPU that one of them has at most; None if that is not known of all."""
+    memory: int | None = None
+    """Bytes of memory that one of them has at most."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -128,6 +136,10 @@ class ClusterDocument(Document):
     def warnings(self) -> tuple[Problem, ...]:
         """What is allowed, but probably a mistake, before any node is known."""
         return ()
+
+    def warnings_for(self, served: Collection[str]) -> tuple[Problem, ...]:
+        """Return all warnings, given the leaf resources of pods and nodes that are read."""
+        return self.warnings
 
     @property
     def label_keys(self) -> tuple[str, ...]:

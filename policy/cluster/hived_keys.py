@@ -26,7 +26,11 @@ SETTINGS: Final = (
 )
 """Settings of HiveD's process; ours has flags instead."""
 SKU_KEYS: Final = ("skuTypes", "gpuTypes", "leafCellTypes")
-"""CPU and memory of a leaf type, under the names of different versions; HiveD ignores them."""
+"""CPU and memory of a leaf type, under the names of different versions; OpenPAI alone uses them."""
+
+SKU_REASON: Final = (
+    "CPU and memory of leaf types are not used; pods state what they need, and shapes can set it"
+)
 
 _FORMER: Final = {"reservationId": "pinnedCellId", "reservedCells": "pinnedCells"}
 """Keys of the first HiveD; later versions ignore them, and the cell is not pinned."""
@@ -62,6 +66,12 @@ def check_keys(data: Mapping[str, Plain]) -> tuple[list[Problem], list[Problem]]
     unknown = _unknown(data)
     problems: list[Problem] = []
     warnings = [_ignored_setting(key) for key in SETTINGS if key in data]
+    cluster = mapping_of(data.get("physicalCluster"))
+    warnings += [
+        Problem(join_path(("physicalCluster", key)), f"is read, but {SKU_REASON}")
+        for key in SKU_KEYS
+        if key in cluster
+    ]
     # Checking is slow for a text made for that purpose, so only some keys are checked.
     for path, kind, key in islice(unknown, _MAX_CHECKED):
         mistake = _mistake(key, kind)

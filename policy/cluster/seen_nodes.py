@@ -19,6 +19,7 @@ from policy.cluster.derived_promises import Wish
 from policy.cluster.document import LiveNode, NodeCount
 from policy.cluster.safety import Composition, Shortage, plant
 from policy.errors import Problem
+from policy.pod_resources import CPU, MEMORY, Amounts
 from policy.submission import LeafType, NodeName, VcName
 from policy.topology import CellKind, DomainName
 from policy.wording import count_of, quote
@@ -180,6 +181,20 @@ def find_capacity(wishes: Sequence[Wish], chains: Mapping[ChainKey, SeenChain]) 
             )
             for key, chain in chains.items()
         )
+    )
+
+
+def find_largest(counts: Sequence[NodeCount]) -> Amounts:
+    """Return what one node has at most of CPU and memory, as far as that is known of all nodes."""
+    amounts = {CPU: [one.cpu for one in counts], MEMORY: [one.memory for one in counts]}
+    known = {
+        resource: [amount for amount in found if amount is not None]
+        for resource, found in amounts.items()
+    }
+    return tuple(
+        (resource, max(found))
+        for resource, found in known.items()
+        if found and len(found) == len(counts)
     )
 
 

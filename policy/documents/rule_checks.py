@@ -150,6 +150,7 @@ def _is_about_class(rule: Rule) -> bool:
     return (
         bool(_unless_match_all(rule.priority))
         or rule.occupied_high is not None
+        or rule.occupied_low is not None
         or (rule.when is not None and rule.when.depends_on_class)
     )
 
@@ -176,4 +177,4 @@ def _unless_match_all(pattern: Pattern | None) -> str:
 
 
 def _numbers(rule: Rule) -> _Numbers:
-    return (rule.current, rule.occupied, rule.occupied_high)
+    return (rule.current, rule.occupied, rule.occupied_high, rule.occupied_low)

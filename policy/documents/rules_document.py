@@ -50,6 +50,11 @@ class RuleEntry(Strict):
         default=None,
         description="The same in high classes; this gang counts while its class is a high one.",
     )
+    occupied_low: ComparisonField = Field(
+        default=None,
+        description="The same in classes that are not high; this gang counts while its class is "
+        "none of the high ones.",
+    )
     when: ExpressionField = Field(default=None, description="A CEL expression.")
     then: Annotated[str, BeforeValidator(class_or(RETAIN, FAIL))] = Field(
         description="`retain` or `fail`, which stop, or the name of a lower class, after which the "

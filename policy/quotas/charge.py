@@ -98,6 +98,8 @@ def _applies(limit: Limit, charge: Charge) -> bool:
     match limit.measure:
         case Measure.LEAF_CELLS_HIGH:
             return charge.is_high
+        case Measure.LEAF_CELLS_LOW:
+            return not charge.is_high
         case Measure.LEAF_CELLS_OF_TYPE:
             return limit.leaf_type is not None and limit.leaf_type == charge.leaf_type
         case _:
@@ -111,9 +113,11 @@ def range_limits(charge: Charge, valid: Range) -> tuple[Limit, ...]:
     again.
     """
     own, own_high = charge.leaf_count, charge.leaf_count * charge.is_high
+    own_low = own - own_high
     ends = (
         (Measure.LEAF_CELLS, valid.occupied, own),
         (Measure.LEAF_CELLS_HIGH, valid.occupied_high, own_high),
+        (Measure.LEAF_CELLS_LOW, valid.occupied_low, own_low),
     )
     return tuple(
         Limit(scope=Scope(charge.user), measure=measure, most=beside + counted)

@@ -14,6 +14,8 @@ class Measure(StrEnum):
 
     LEAF_CELLS = "leaf_cells"
     LEAF_CELLS_HIGH = "leaf_cells_high"
+    LEAF_CELLS_LOW = "leaf_cells_low"
+    """In classes that are not high. Not for quotas: rules decide the same up to such a number."""
     LEAF_CELLS_OF_TYPE = "leaf_cells_of_type"
     GANGS = "gangs"
     HOURS_DAY = "hours_day"

@@ -102,6 +102,8 @@ def _amount(sums: HeldSums | ScopeUsage, measure: Measure, leaf_type: LeafType |
             return sums.leaf_cells
         case Measure.LEAF_CELLS_HIGH:
             return sums.leaf_cells_high
+        case Measure.LEAF_CELLS_LOW:
+            return sums.leaf_cells - sums.leaf_cells_high
         case Measure.LEAF_CELLS_OF_TYPE:
             return sums.by_leaf_type.get(leaf_type or LeafType(""), 0)
         case Measure.GANGS:

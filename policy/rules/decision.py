@@ -32,6 +32,30 @@ class Quantity(StrEnum):
     CURRENT = "current"
     OCCUPIED = "occupied"
     OCCUPIED_HIGH = "occupiedHigh"
+    OCCUPIED_LOW = "occupiedLow"
+
+    @property
+    def where(self) -> str:
+        """Which of the submitter's leaf cells count, for sentences."""
+        return _WHERE.get(self, "")
+
+    def held(self, usage: Occupancy) -> int:
+        """Return what of it the submitter holds without this gang."""
+        match self:
+            case Quantity.OCCUPIED:
+                return usage.occupied
+            case Quantity.OCCUPIED_HIGH:
+                return usage.occupied_high
+            case Quantity.OCCUPIED_LOW:
+                return usage.occupied_low
+            case Quantity.CURRENT:
+                return 0
+
+
+_WHERE: Final = {
+    Quantity.OCCUPIED_HIGH: " in high classes",
+    Quantity.OCCUPIED_LOW: " in classes that are not high",
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,6 +125,7 @@ class Range:
 
     occupied: int | None = None
     occupied_high: int | None = None
+    occupied_low: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -202,9 +227,8 @@ def _effect(hit: Hit) -> str:
 def _number_text(number: ComparedNumber, decision: RuleDecision) -> str:
     if number.quantity is Quantity.CURRENT or decision.usage is None:
         return f"{number.quantity} is {number.value}, which is {number.comparison}"
-    high = number.quantity is Quantity.OCCUPIED_HIGH
-    held = decision.usage.occupied_high if high else decision.usage.occupied
-    # A gang that was lowered out of the high classes does not count among them.
+    held = number.quantity.held(decision.usage)
+    # A gang counts in high classes or in the others, by its class as lowered so far.
     asked = f", {number.value - held} asked for" if number.value > held else ""
     total = f"{number.quantity} would be {number.value} ({held} held{asked})"
     return f"{total}, which is {number.comparison}"
@@ -218,9 +242,8 @@ def _way_out(hit: Hit) -> str:
     if ways:
         fewest, number = min(ways, key=lambda way: way[0])
         verb = "asked for" if number.quantity is Quantity.CURRENT else "held or asked for"
-        where = " in high classes" if number.quantity is Quantity.OCCUPIED_HIGH else ""
         cells = f"{fewest} fewer leaf cell{'s'[: fewest != 1]}"
-        return f" With {cells} {verb}{where} the rule would not apply."
+        return f" With {cells} {verb}{number.quantity.where} the rule would not apply."
     return "" if hit.numbers else f" It applies to {_audience(hit)}."
 
 

@@ -61,6 +61,7 @@ class Rule:
     current: Comparison | None = None
     occupied: Comparison | None = None
     occupied_high: Comparison | None = None
+    occupied_low: Comparison | None = None
     when: Expression | None = None
     then: str
     note: str = ""
@@ -76,6 +77,7 @@ class Rule:
         return (
             self.occupied is not None
             or self.occupied_high is not None
+            or self.occupied_low is not None
             or (self.when is not None and self.when.needs_usage)
         )
 
@@ -145,6 +147,7 @@ class _Walk:
         self._needs_usage = False
         self._valid: int | None = None
         self._valid_high: int | None = None
+        self._valid_low: int | None = None
         self._enter(submission.requested_class)
 
     def run(self) -> RuleDecision:
@@ -177,9 +180,11 @@ class _Walk:
 
     def _enter(self, name: ClassName) -> None:
         self._present = name
-        held = self._usage.occupied_high if self._usage else 0
-        self._counted_high = self._submission.leaf_count if self._classes.is_high(name) else 0
-        self._occupied_high = held + self._counted_high
+        held = self._usage or Occupancy()
+        own = self._submission.leaf_count
+        self._counted_high = own if self._classes.is_high(name) else 0
+        self._occupied_high = held.occupied_high + self._counted_high
+        self._occupied_low = held.occupied_low + own - self._counted_high
         self._inputs: cel.Context | None = None
 
     def _matches(self, index: int, rule: Rule) -> bool:
@@ -192,6 +197,8 @@ class _Walk:
                 return False
             if rule.occupied_high is not None and not self._is_occupied_high(rule.occupied_high):
                 return False
+            if rule.occupied_low is not None and not self._is_occupied_low(rule.occupied_low):
+                return False
         elif rule.when is not None and rule.when.needs_usage:
             return True
         return rule.when is None or self._answers(index, rule.when)
@@ -203,6 +210,12 @@ class _Walk:
     def _is_occupied_high(self, comparison: Comparison) -> bool:
         self._keep_valid_high(comparison.unchanged_up_to(self._occupied_high))
         return comparison.holds(self._occupied_high)
+
+    def _is_occupied_low(self, comparison: Comparison) -> bool:
+        last = comparison.unchanged_up_to(self._occupied_low)
+        counted = self._submission.leaf_count - self._counted_high
+        self._valid_low = _least(self._valid_low, _beside(last, counted))
+        return comparison.holds(self._occupied_low)
 
     def _keep_valid(self, last: int | None) -> None:
         self._valid = _least(self._valid, _beside(last, self._submission.leaf_count))
@@ -246,6 +259,7 @@ class _Walk:
             (Quantity.CURRENT, self._submission.leaf_count, rule.current),
             (Quantity.OCCUPIED, self._occupied, rule.occupied),
             (Quantity.OCCUPIED_HIGH, self._occupied_high, rule.occupied_high),
+            (Quantity.OCCUPIED_LOW, self._occupied_low, rule.occupied_low),
         )
         hit = Hit(
             index=index,
@@ -273,7 +287,7 @@ class _Walk:
             final_class=self._present,
             hits=tuple(self._hits),
             warnings=tuple(self._warnings),
-            valid=Range(self._valid, self._valid_high),
+            valid=Range(self._valid, self._valid_high, self._valid_low),
             needs_usage=self._needs_usage,
         )
 

@@ -49,41 +49,9 @@ WHERE known.last_seen_at < excluded.last_seen_at
 -- Read the text of a document that a row refers to.
 SELECT kind, content FROM documents WHERE hash = $1
 
--- name: merge_gang_history
--- Merge facts about gangs by the rules of state/history/facts.py; GREATEST and LEAST skip NULL.
-INSERT INTO gang_history AS known (
-    run, gang, user_name, group_name, vc, requested_class, granted_class, leaf_type, leaf_count,
-    member_count, asked_at, started_at, ended_at, nodes, outcome, reason, preempted_for
-)
-SELECT
-    run, gang, user_name, group_name, vc, requested_class, granted_class, leaf_type, leaf_count,
-    member_count, asked_at, started_at, ended_at,
-    ARRAY(SELECT jsonb_array_elements_text(nodes)), outcome, reason, preempted_for
-FROM unnest(
-    $1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::text[],
-    $9::int[], $10::int[], $11::timestamptz[], $12::timestamptz[], $13::timestamptz[], $14::jsonb[],
-    $15::text[], $16::text[], $17::text[]
-) AS batch (
-    run, gang, user_name, group_name, vc, requested_class, granted_class, leaf_type, leaf_count,
-    member_count, asked_at, started_at, ended_at, nodes, outcome, reason, preempted_for
-)
-ON CONFLICT (run) DO UPDATE SET
-    gang = greatest(known.gang, excluded.gang),
-    user_name = greatest(known.user_name, excluded.user_name),
-    group_name = greatest(known.group_name, excluded.group_name),
-    vc = greatest(known.vc, excluded.vc),
-    requested_class = greatest(known.requested_class, excluded.requested_class),
-    granted_class = greatest(known.granted_class, excluded.granted_class),
-    leaf_type = greatest(known.leaf_type, excluded.leaf_type),
-    leaf_count = greatest(known.leaf_count, excluded.leaf_count),
-    member_count = greatest(known.member_count, excluded.member_count),
-    asked_at = least(known.asked_at, excluded.asked_at),
-    started_at = least(known.started_at, excluded.started_at),
-    ended_at = greatest(known.ended_at, excluded.ended_at),
-    nodes = ARRAY(SELECT DISTINCT unnest(known.nodes || excluded.nodes) AS node ORDER BY node),
-    outcome = greatest(known.outcome, excluded.outcome),
-    reason = greatest(known.reason, excluded.reason),
-    preempted_for = greatest(known.preempted_for, excluded.preempted_for)
+-- name: record_runs
+-- Merge descriptions of runs into the history, by the rules of state/history/facts.py.
+SELECT record_runs($1::jsonb)
 
 -- name: recent_decisions
 -- Read the newest decisions before a position, newest first; with observations on request.
@@ -138,55 +106,43 @@ SELECT drop_decision_day(least($1::date, (now() AT TIME ZONE 'UTC')::date) - $2:
 -- Delete a batch of rows of a table that are too old; returns how many.
 SELECT forget_past($1, $2, $3, $4)
 
--- name: my_last_jobs
--- Read the newest runs of one user's gangs, newest first.
+-- name: find_runs
+-- Read runs, newest first, before a position; what is NULL does not restrict them.
 SELECT
-    run, gang, user_name, group_name, vc, requested_class, granted_class, leaf_type, leaf_count,
-    member_count, asked_at, started_at, ended_at, nodes, outcome, reason, preempted_for
-FROM gang_history
-WHERE user_name = $1
-ORDER BY asked_at DESC
-LIMIT $2
+    h.*, (
+        SELECT count(*)::integer FROM gang_history AS before
+        WHERE before.gang = h.gang AND before.workload_uid IS NOT DISTINCT FROM h.workload_uid
+            AND (before.asked_at, before.run) <= (h.asked_at, h.run)
+    ) AS attempt, (
+        SELECT sum(
+            holds.leaf_count * extract(epoch FROM coalesce(holds.until, now()) - holds.since)
+        )::float8 / 3600
+        FROM run_holds(h) AS holds WHERE holds.since < coalesce(holds.until, now())
+    ) AS leaf_cell_hours
+FROM gang_history AS h
+WHERE ($1::text IS NULL OR h.user_name = $1)
+    AND ($2::text IS NULL OR h.group_name = $2)
+    AND ($3::text IS NULL OR h.vc = $3)
+    AND ($4::text IS NULL OR h.gang = $4)
+    AND ($5::text IS NULL OR h.outcome = $5)
+    AND ($6::boolean IS NULL OR (h.ended_at IS NOT NULL) = $6)
+    AND ($7::timestamptz IS NULL OR coalesce(h.ended_at, 'infinity') > $7)
+    AND ($8::timestamptz IS NULL OR h.asked_at < $8)
+    AND ($9::timestamptz IS NULL OR (h.asked_at, h.run) < ($9, $10))
+ORDER BY h.asked_at DESC, h.run DESC
+LIMIT $11
 
--- name: runs_of_gang
--- Read the newest runs of one gang, newest first.
-SELECT
-    run, gang, user_name, group_name, vc, requested_class, granted_class, leaf_type, leaf_count,
-    member_count, asked_at, started_at, ended_at, nodes, outcome, reason, preempted_for
-FROM gang_history
-WHERE gang = $1
-ORDER BY asked_at DESC
-LIMIT $2
+-- name: open_runs
+-- Read runs that have not ended, by name, after a name.
+SELECT * FROM gang_history WHERE ended_at IS NULL AND run > $1 ORDER BY run LIMIT $2
 
--- name: hours_of_days
--- Sum the leaf-cell-hours of whole UTC days, such as those of a month.
-SELECT
-    nullif(user_name, '') AS user_name, nullif(group_name, '') AS group_name,
-    nullif(vc, '') AS vc, nullif(class, '') AS class,
-    sum(micros)::float8 / 3.6e9 AS leaf_cell_hours, sum(gangs)::bigint AS gangs
-FROM (
-    SELECT user_name, group_name, vc, class, leaf_cell_micros AS micros, ended AS gangs
-    FROM gang_days
-    WHERE day BETWEEN $1::date AND $2::date AND gangs > 0
-    UNION ALL
-    -- What goes on has no sum yet.
-    SELECT
-        coalesce(user_name, ''), coalesce(group_name, ''), coalesce(vc, ''),
-        coalesce(granted_class, ''),
-        coalesce(leaf_count, 0) * (extract(epoch FROM
-            least(now(), ($2::date + 1)::timestamp AT TIME ZONE 'UTC')
-            - greatest(started_at, $1::date::timestamp AT TIME ZONE 'UTC')
-        ) * 1000000)::bigint,
-        1
-    FROM gang_history
-    WHERE ended_at IS NULL
-        AND started_at < least(now(), ($2::date + 1)::timestamp AT TIME ZONE 'UTC')
-        AND $1::date::timestamp AT TIME ZONE 'UTC' < now()
-) AS parts
-GROUP BY parts.user_name, parts.group_name, parts.vc, parts.class
-ORDER BY
-    nullif(parts.user_name, ''), nullif(parts.group_name, ''), nullif(parts.vc, ''),
-    nullif(parts.class, '')
+-- name: recorded_pods
+-- Which pods are recorded, and whether their runs have ended.
+SELECT p.pod_uid, h.ended_at IS NOT NULL AS has_ended,
+    (h.members -> p.pod_uid ->> 'certainty')::integer AS certainty,
+    h.members -> p.pod_uid ->> 'told' AS told
+FROM run_pods AS p JOIN gang_history AS h USING (run)
+WHERE p.pod_uid = ANY ($1::text[])
 
 -- name: hours_between
 -- Sum the leaf-cell-hours between two moments: whole days from daily sums, the rest from runs.
@@ -206,43 +162,60 @@ WITH asked AS (
     UNION ALL
     SELECT last, until, least(last, until - interval '1 microsecond'), last, 'infinity'
     FROM asked WHERE first < last
+), ended AS (
+    SELECT
+        h.run, h.user_name, h.group_name, h.vc, h.granted_class AS class, holds.leaf_type,
+        edges.ended_after, edges.ended_by, max(holds.until) AS held_until,
+        sum(holds.leaf_count * extract(epoch FROM greatest(
+            least(holds.until, edges.until) - greatest(holds.since, edges.since), interval '0'
+        )) * 1000000) AS micros
+    FROM edges
+    JOIN gang_history AS h ON h.held && tstzrange(edges.found_since, edges.until)
+    CROSS JOIN LATERAL run_holds(h) AS holds
+    WHERE coalesce(h.held_from, h.started_at) IS NOT NULL AND h.ended_at IS NOT NULL
+        AND holds.since < holds.until
+    GROUP BY 1, 2, 3, 4, 5, 6, 7, 8
+    HAVING bool_or(holds.since < $2::timestamptz AND holds.until > $1::timestamptz)
+), running AS (
+    -- What goes on has no sum yet.
+    SELECT
+        h.run, h.user_name, h.group_name, h.vc, h.granted_class AS class, holds.leaf_type,
+        sum(holds.leaf_count * extract(epoch FROM
+            least(holds.until, now(), $2::timestamptz) - greatest(holds.since, $1::timestamptz)
+        ) * 1000000) AS micros
+    FROM gang_history AS h
+    CROSS JOIN LATERAL run_holds(h) AS holds
+    WHERE h.ended_at IS NULL
+        AND coalesce(h.held_from, h.started_at) < least(now(), $2::timestamptz)
+        AND greatest(holds.since, $1::timestamptz) < least(holds.until, now(), $2::timestamptz)
+    GROUP BY 1, 2, 3, 4, 5, 6
 ), parts AS (
     SELECT
-        nullif(user_name, '') AS user_name, nullif(group_name, '') AS group_name,
-        nullif(vc, '') AS vc, nullif(granted_class, '') AS class,
-        coalesce(leaf_count, 0) * (extract(epoch FROM greatest(
-            least(ended_at, edges.until) - greatest(started_at, edges.since), interval '0'
-        )) * 1000000) AS micros,
-        (ended_at > ended_after AND ended_at <= ended_by)::integer AS gangs
-    FROM edges JOIN gang_history ON ran && tstzrange(found_since, edges.until)
-    WHERE started_at IS NOT NULL AND ended_at IS NOT NULL
+        coalesce(user_name, '') AS user_name, coalesce(group_name, '') AS group_name,
+        coalesce(vc, '') AS vc, coalesce(class, '') AS class, leaf_type, micros,
+        (held_until > ended_after AND held_until <= ended_by)::integer AS gangs
+    FROM ended
     UNION ALL
-    SELECT
-        nullif(user_name, ''), nullif(group_name, ''), nullif(vc, ''), nullif(class, ''),
-        leaf_cell_micros, ended
+    SELECT user_name, group_name, vc, class, leaf_type, leaf_cell_micros, ended
     FROM gang_days
     WHERE gangs > 0
         AND day >= (SELECT (first AT TIME ZONE 'UTC')::date FROM asked)
         AND day < (SELECT (last AT TIME ZONE 'UTC')::date FROM asked)
     UNION ALL
-    -- What goes on has no sum yet.
     SELECT
-        nullif(user_name, ''), nullif(group_name, ''), nullif(vc, ''), nullif(granted_class, ''),
-        coalesce(leaf_count, 0) * (extract(epoch FROM
-            least(now(), $2::timestamptz) - greatest(started_at, $1::timestamptz)
-        ) * 1000000),
-        1
-    FROM gang_history
-    WHERE ended_at IS NULL AND started_at < least(now(), $2::timestamptz)
-        AND $1::timestamptz < least(now(), $2::timestamptz)
+        coalesce(user_name, ''), coalesce(group_name, ''), coalesce(vc, ''), coalesce(class, ''),
+        leaf_type, micros, 1
+    FROM running
 )
 SELECT
-    user_name, group_name, vc, class, sum(micros)::float8 / 3.6e9 AS leaf_cell_hours,
-    sum(gangs)::bigint AS gangs
+    nullif(parts.user_name, '') AS user_name, nullif(parts.group_name, '') AS group_name,
+    nullif(parts.vc, '') AS vc, nullif(parts.class, '') AS class,
+    nullif(parts.leaf_type, '') AS leaf_type,
+    sum(micros)::float8 / 3.6e9 AS leaf_cell_hours, sum(gangs)::bigint AS gangs
 FROM parts
-GROUP BY user_name, group_name, vc, class
-HAVING sum(gangs) > 0
-ORDER BY user_name, group_name, vc, class
+GROUP BY parts.user_name, parts.group_name, parts.vc, parts.class, parts.leaf_type
+HAVING sum(micros) > 0
+ORDER BY 1, 2, 3, 4, 5
 
 -- name: lock_migrations
 -- Lock the schema for one replica until its transaction ends.
@@ -438,19 +411,20 @@ SELECT retain_nodes($1, $2, $3::text[], $4)
 -- Count the nodes that were there within some time, by devices and by the labels asked for.
 WITH latest AS (
     -- Of the numbers of devices that a node had, the largest.
-    SELECT DISTINCT ON (s.name) s.leaf_counts, s.labels
+    SELECT DISTINCT ON (s.name) s.leaf_counts, s.labels, s.cpu, s.memory
     FROM seen_nodes AS s
-    CROSS JOIN LATERAL (
-        SELECT sum(devices.value::bigint) AS total FROM jsonb_each_text(s.leaf_counts) AS devices
-    ) AS devices
     WHERE s.left_at IS NULL OR s.left_at > coalesce($3::timestamptz, now()) - $2::interval
-    ORDER BY s.name, devices.total DESC, s.left_at DESC NULLS FIRST, s.leaf_counts
+    ORDER BY s.name, s.devices DESC, s.left_at DESC NULLS FIRST, s.leaf_counts
 )
-SELECT l.leaf_counts::text, asked.labels::text, count(*) AS number
+SELECT l.leaf_counts::text AS leaf_counts, asked.labels AS labels, count(*) AS number,
+    CASE WHEN bool_and(l.cpu IS NOT NULL) THEN max(l.cpu) END AS cpu,
+    CASE WHEN bool_and(l.memory IS NOT NULL) THEN max(l.memory) END AS memory
 FROM latest AS l
 CROSS JOIN LATERAL (
-    SELECT coalesce(jsonb_object_agg(key, l.labels -> key), '{}') AS labels
-    FROM unnest($1::text[]) AS key WHERE l.labels ? key
+    SELECT ARRAY(SELECT l.labels ->> key FROM unnest($1::text[]) AS key) AS labels
 ) AS asked
 GROUP BY l.leaf_counts, asked.labels
-ORDER BY l.leaf_counts::text COLLATE "C", asked.labels::text COLLATE "C"
+
+-- name: seen_nodes_version
+-- A number that grows with every change of the nodes; it does not when one is old enough to be forgotten.
+SELECT coalesce(max(s.changed), 0) FROM seen_nodes AS s

@@ -88,7 +88,8 @@ TABLE gang_days (
     gangs bigint NOT NULL,
     ended bigint NOT NULL,
     leaf_cell_micros bigint NOT NULL,
-    CONSTRAINT gang_days_pkey PRIMARY KEY (day, user_name, group_name, vc, class)
+    leaf_type text COLLATE "C" NOT NULL DEFAULT ''::text,
+    CONSTRAINT gang_days_pkey PRIMARY KEY (day, user_name, group_name, vc, class, leaf_type)
 );
 
 TABLE gang_history (
@@ -114,12 +115,32 @@ CASE
     WHEN (ended_at < started_at) THEN 'empty'::tstzrange
     ELSE tstzrange(started_at, ended_at)
 END,
+    workload text COLLATE "C",
+    workload_uid text COLLATE "C",
+    labels jsonb NOT NULL DEFAULT '{}'::jsonb,
+    image text COLLATE "C",
+    estimate_seconds bigint,
+    limit_seconds bigint,
+    admitted_at timestamp with time zone,
+    released_at timestamp with time zone,
+    held_from timestamp with time zone,
+    running_at timestamp with time zone,
+    restarts integer,
+    members jsonb NOT NULL DEFAULT '{}'::jsonb,
+    certainty smallint NOT NULL DEFAULT 0,
+    stamp text COLLATE "C" NOT NULL DEFAULT ''::text,
+    held tstzrange DEFAULT
+CASE
+    WHEN (ended_at < COALESCE(held_from, started_at)) THEN 'empty'::tstzrange
+    ELSE tstzrange(COALESCE(held_from, started_at), ended_at)
+END,
     CONSTRAINT gang_history_pkey PRIMARY KEY (run)
 );
+CREATE INDEX gang_history_asked ON public.gang_history USING btree (asked_at DESC, run DESC);
 CREATE INDEX gang_history_gang ON public.gang_history USING btree (gang, asked_at DESC);
+CREATE INDEX gang_history_held ON public.gang_history USING gist (held) WHERE (COALESCE(held_from, started_at) IS NOT NULL);
 CREATE INDEX gang_history_preempted ON public.gang_history USING btree (ended_at) WHERE (outcome = 'preempted'::text);
-CREATE INDEX gang_history_ran ON public.gang_history USING gist (ran) WHERE (started_at IS NOT NULL);
-CREATE INDEX gang_history_running ON public.gang_history USING btree (started_at) WHERE ((ended_at IS NULL) AND (started_at IS NOT NULL));
+CREATE INDEX gang_history_running ON public.gang_history USING btree (COALESCE(held_from, started_at)) WHERE (ended_at IS NULL);
 CREATE INDEX gang_history_started ON public.gang_history USING btree (started_at);
 CREATE INDEX gang_history_user ON public.gang_history USING btree (user_name, asked_at DESC);
 
@@ -217,6 +238,14 @@ TABLE reclaimed_gangs (
 );
 CREATE INDEX reclaimed_gangs_at ON public.reclaimed_gangs USING btree (reclaimed_at);
 
+TABLE run_pods (
+    pod_uid text COLLATE "C" NOT NULL,
+    run text COLLATE "C" NOT NULL,
+    CONSTRAINT run_pods_pkey PRIMARY KEY (pod_uid),
+    CONSTRAINT run_pods_run_fkey FOREIGN KEY (run) REFERENCES gang_history(run) ON UPDATE CASCADE ON DELETE CASCADE
+);
+CREATE INDEX run_pods_run ON public.run_pods USING btree (run);
+
 TABLE schema_migrations (
     name text NOT NULL,
     checksum text NOT NULL,
@@ -229,8 +258,13 @@ TABLE seen_nodes (
     leaf_counts jsonb NOT NULL,
     labels jsonb NOT NULL,
     left_at timestamp with time zone,
+    devices bigint NOT NULL DEFAULT 0,
+    cpu bigint,
+    memory bigint,
+    changed bigint NOT NULL DEFAULT 0,
     CONSTRAINT seen_nodes_pkey PRIMARY KEY (name, leaf_counts)
 );
+CREATE INDEX seen_nodes_changed ON public.seen_nodes USING btree (changed);
 CREATE INDEX seen_nodes_left ON public.seen_nodes USING btree (left_at);
 
 VIEW leaf_cell_hours AS
@@ -240,28 +274,33 @@ VIEW leaf_cell_hours AS
     NULLIF(vc, ''::text) AS vc,
     NULLIF(class, ''::text) AS class,
     (sum(gangs))::bigint AS gangs,
-    ((sum(leaf_cell_micros))::double precision / ('3600000000'::numeric)::double precision) AS leaf_cell_hours
+    ((sum(leaf_cell_micros))::double precision / ('3600000000'::numeric)::double precision) AS leaf_cell_hours,
+    NULLIF(leaf_type, ''::text) AS leaf_type
    FROM ( SELECT gang_days.day,
             gang_days.user_name,
             gang_days.group_name,
             gang_days.vc,
             gang_days.class,
+            gang_days.leaf_type,
             gang_days.gangs,
             gang_days.leaf_cell_micros
            FROM gang_days
         UNION ALL
-         SELECT split_days.day,
-            COALESCE(gang_history.user_name, ''::text) AS "coalesce",
-            COALESCE(gang_history.group_name, ''::text) AS "coalesce",
-            COALESCE(gang_history.vc, ''::text) AS "coalesce",
-            COALESCE(gang_history.granted_class, ''::text) AS "coalesce",
-            1,
-            (COALESCE(gang_history.leaf_count, 0) * split_days.micros)
-           FROM (gang_history
-             CROSS JOIN LATERAL split_days(gang_history.started_at, now()) split_days(day, micros, is_last))
-          WHERE ((gang_history.ended_at IS NULL) AND (gang_history.started_at IS NOT NULL))) parts
+         SELECT days.day,
+            COALESCE(h.user_name, ''::text) AS "coalesce",
+            COALESCE(h.group_name, ''::text) AS "coalesce",
+            COALESCE(h.vc, ''::text) AS "coalesce",
+            COALESCE(h.granted_class, ''::text) AS "coalesce",
+            holds.leaf_type,
+            count(DISTINCT h.run) AS count,
+            sum((holds.leaf_count * days.micros)) AS sum
+           FROM ((gang_history h
+             CROSS JOIN LATERAL run_holds(h.*) holds(since, until, leaf_count, leaf_type))
+             CROSS JOIN LATERAL split_days(holds.since, COALESCE(holds.until, now())) days(day, micros, is_last))
+          WHERE ((h.ended_at IS NULL) AND (COALESCE(h.held_from, h.started_at) < now()))
+          GROUP BY days.day, COALESCE(h.user_name, ''::text), COALESCE(h.group_name, ''::text), COALESCE(h.vc, ''::text), COALESCE(h.granted_class, ''::text), holds.leaf_type) parts
   WHERE (gangs > 0)
-  GROUP BY day, NULLIF(user_name, ''::text), NULLIF(group_name, ''::text), NULLIF(vc, ''::text), NULLIF(class, ''::text);
+  GROUP BY day, user_name, group_name, vc, class, leaf_type;
 
 VIEW preemptions AS
  SELECT ((ended_at AT TIME ZONE 'UTC'::text))::date AS day,
@@ -273,8 +312,10 @@ VIEW preemptions AS
     granted_class AS class,
     preempted_for,
     reason,
-    (((leaf_count)::double precision * (EXTRACT(epoch FROM (ended_at - started_at)))::double precision) / (3600)::double precision) AS leaf_cell_hours_run
-   FROM gang_history
+    ((( SELECT sum(((holds.leaf_count)::numeric * EXTRACT(epoch FROM (holds.until - holds.since)))) AS sum
+           FROM run_holds(h.*) holds(since, until, leaf_count, leaf_type)
+          WHERE (holds.since < holds.until)))::double precision / (3600)::double precision) AS leaf_cell_hours_run
+   FROM gang_history h
   WHERE (outcome = 'preempted'::text);
 
 VIEW waiting_times AS
@@ -288,7 +329,7 @@ VIEW waiting_times AS
   WHERE (started_at >= asked_at)
   GROUP BY (((started_at AT TIME ZONE 'UTC'::text))::date), vc, granted_class;
 
-FUNCTION add_gang_days(gang_history[],gang_history[]) RETURNS void; -- ed9f4d38014103dd0c613f765579edfa
+FUNCTION add_gang_days(gang_history[],gang_history[]) RETURNS void; -- 97df878d8d223002e8912ef6550270c2
 
 FUNCTION drop_decision_day(date) RETURNS text SECURITY DEFINER SET search_path=public, pg_temp SET lock_timeout=200ms; -- 63b4fd4d8a3d4700900c2000dc9f7f3f
 
@@ -300,7 +341,11 @@ FUNCTION forget_past(text,date,integer,integer) RETURNS integer SECURITY DEFINER
 
 FUNCTION grant_other_rights() RETURNS void; -- be3e6181253def3e84ceabc08fece2f3
 
-FUNCTION grant_rights() RETURNS void; -- 6573ef25924562bc0fb9508680900c99
+FUNCTION grant_rights() RETURNS void; -- f5cedfa95d11ccda1f9429dabecb6a10
+
+FUNCTION grant_rights_before_counts() RETURNS void; -- 4bbaf83e70e547dcb8a93d95671b00a9
+
+FUNCTION grant_rights_before_runs() RETURNS void; -- a56eb9e4ed9bc597a987357b029f49b3
 
 FUNCTION ledger_add_days(charges,timestamp with time zone) RETURNS void; -- de3bcb2bfe399423b4323e125194b46c
 
@@ -318,7 +363,7 @@ FUNCTION ledger_days(integer,timestamp with time zone,timestamp with time zone) 
 
 FUNCTION ledger_end(uuid[],text,timestamp with time zone) RETURNS SETOF charges; -- 5a138c111d71884d290d646dbd4b826a
 
-FUNCTION ledger_exceeded(charges,holdings[],jsonb) RETURNS jsonb; -- fe6fb5d114a78cfbf1d392356e9f99b7
+FUNCTION ledger_exceeded(charges,holdings[],jsonb) RETURNS jsonb; -- 9f08bc54ec0492e7ab0dd63406263ec1
 
 FUNCTION ledger_existing(charges,charges,interval,timestamp with time zone) RETURNS json; -- 31192bf8fe8d6a8b54797e7a536b7f99
 
@@ -358,11 +403,21 @@ FUNCTION ledger_share(bigint,integer,integer) RETURNS bigint; -- 59010ac3b705383
 
 FUNCTION ledger_time(date,date,timestamp with time zone) RETURNS TABLE(day date, user_name text, group_name text, vc text, class text, leaf_type text, leaf_micros bigint); -- 2eedcd8b62958a2cf1a393dc532f1778
 
-FUNCTION ledger_usage(holdings) RETURNS json; -- fc4052f8a8fc4321b19e09a6b98aaac8
+FUNCTION ledger_usage(holdings) RETURNS json; -- fba9d8740d861c50d6f0f2e0302b6782
 
-FUNCTION observe_nodes(text,bigint,jsonb,text[],interval,timestamp with time zone) RETURNS void SECURITY DEFINER SET search_path=public, pg_temp; -- aea5bb313677877c19d491c5d2720cfc
+FUNCTION merge_members(jsonb,jsonb) RETURNS jsonb; -- 358f5c2d521c5ef8784486230b6a4091
 
-FUNCTION retain_nodes(text,bigint,text[],timestamp with time zone) RETURNS void SECURITY DEFINER SET search_path=public, pg_temp; -- 66602362655a8c80fc6847f69a410486
+FUNCTION merge_runs(gang_history,gang_history) RETURNS gang_history; -- 372f4a5047ede3c884e364d8fef14843
+
+FUNCTION observe_nodes(text,bigint,jsonb,text[],interval,timestamp with time zone) RETURNS void SECURITY DEFINER SET search_path=public, pg_temp; -- 8572f4e111755b5d95b9338a94a8476b
+
+FUNCTION record_run(gang_history) RETURNS void; -- 33b11c396e067f1fc08d6755d0997c24
+
+FUNCTION record_runs(jsonb) RETURNS void SECURITY DEFINER SET search_path=public, pg_temp; -- c0805bab5ac4da540b6ead1ceabf3a18
+
+FUNCTION retain_nodes(text,bigint,text[],timestamp with time zone) RETURNS void SECURITY DEFINER SET search_path=public, pg_temp; -- 06a34b8240b6e1aa6d225de3f5f55462
+
+FUNCTION run_holds(gang_history) RETURNS TABLE(since timestamp with time zone, until timestamp with time zone, leaf_count integer, leaf_type text); -- 815fafc1c062a3fed3a1c4be489502bc
 
 FUNCTION runs_between(timestamp with time zone,timestamp with time zone) RETURNS TABLE(run text, gang text, user_name text, group_name text, vc text, class text, leaf_type text, leaf_count integer, hours double precision); -- 6c831e0c26f7e5e395635b9303dd6f56
 

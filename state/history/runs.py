@@ -3,73 +3,179 @@
 Administrators can also query the views `leaf_cell_hours`, `waiting_times` and `preemptions`.
 """
 
-from dataclasses import dataclass
-from datetime import date, datetime
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from datetime import datetime
+from typing import Any, Final, Protocol
 
 import asyncpg
+import orjson
 
-from state.database.column_values import to_text
+from state.database.column_values import to_optional_text, to_text
 from state.database.database import backend_errors
 from state.database.queries import sql
-from state.history.facts import GangFacts
+from state.history.facts import Certainty, GangFacts, decode_facts
+
+_COLUMNS: Final = [one.name for one in fields(GangFacts)]
+_JSON_COLUMNS: Final = ("labels", "members")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hours:
-    """The leaf-cell-hours of one user and group in one VC and class."""
+    """The leaf-cell-hours of one user and group in one VC, class and leaf type."""
 
     user_name: str | None
     group_name: str | None
     vc: str | None
     class_name: str | None
+    leaf_type: str | None
     leaf_cell_hours: float
     gangs: int
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunFilter:
+    """Which runs are wanted; None restricts nothing."""
+
+    user_name: str | None = None
+    group_name: str | None = None
+    vc: str | None = None
+    gang: str | None = None
+    outcome: str | None = None
+    has_ended: bool | None = None
+    since: datetime | None = None
+    """Runs that had not ended before."""
+    until: datetime | None = None
+    """Runs that were submitted before."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunPosition:
+    """A run in the order of pages: by submission."""
+
+    asked_at: datetime
+    run: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredRun:
+    """A run of the history, with what follows from all that is stored."""
+
+    facts: GangFacts
+    attempt: int
+    """Numbers the runs of one gang of one workload, from 1."""
+    leaf_cell_hours: float
+    """What it has used so far."""
+
+    @property
+    def position(self) -> RunPosition:
+        """Where the next page begins."""
+        assert self.facts.asked_at is not None, "a run is recorded with its submission"
+        return RunPosition(asked_at=self.facts.asked_at, run=self.facts.run)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecordedPod:
+    """A pod in the history."""
+
+    certainty: Certainty
+    """How well its end is known."""
+    has_run_ended: bool
+    told: str | None = None
+    """Why Cellgate ended it, if it did."""
+
+
+class RunHistory(Protocol):
+    """What the extender reads of the history: `PostgresHistory`, or its twin in memory."""
+
+    async def find(
+        self, wanted: RunFilter, limit: int, *, before: RunPosition | None = None
+    ) -> list[StoredRun]:
+        """Return runs, the newest first."""
+
+    async def open_runs(self, limit: int, *, after: str = "") -> list[GangFacts]:
+        """Return runs that have not ended, sorted by name, after a name."""
+
+    async def recorded(self, pod_uids: Sequence[str]) -> Mapping[str, RecordedPod]:
+        """Return the pods, among those given, that are recorded."""
+
+    async def hours_between(self, since: datetime, until: datetime) -> list[Hours]:
+        """Sum the leaf-cell-hours between two moments, and count the gangs that ran then."""
+
+
 class PostgresHistory:
-    """Queries over the table `gang_history`."""
+    """Queries over the table `gang_history`. Raises BackendError if Postgres does not answer."""
 
     def __init__(self, pool: asyncpg.Pool) -> None:
         self._pool = pool
 
-    async def of_user(self, user_name: str, limit: int) -> list[GangFacts]:
-        """Return the newest runs of one user's gangs, newest first."""
-        return await self._runs("my_last_jobs", user_name, limit)
-
-    async def of_gang(self, gang: str, limit: int) -> list[GangFacts]:
-        """Return the newest runs of one gang, newest first."""
-        return await self._runs("runs_of_gang", gang, limit)
-
-    async def hours_of_days(self, first: date, last: date) -> list[Hours]:
-        """Sum the leaf-cell-hours of whole UTC days; a running gang counts until now.
-
-        `gangs` counts the gangs that ended on these days or still run.
-        """
+    async def find(
+        self, wanted: RunFilter, limit: int, *, before: RunPosition | None = None
+    ) -> list[StoredRun]:
+        """Return runs, the newest first."""
+        names = (wanted.user_name, wanted.group_name, wanted.vc, wanted.gang, wanted.outcome)
+        position = (before.asked_at, before.run) if before else (None, None)
         with backend_errors("reading history"):
-            rows = await self._pool.fetch(sql("hours_of_days"), first, last)
-        return [_hours(row) for row in rows]
+            rows = await self._pool.fetch(
+                sql("find_runs"),
+                *map(to_optional_text, names),
+                wanted.has_ended,
+                wanted.since,
+                wanted.until,
+                *position,
+                limit,
+            )
+        return [
+            StoredRun(
+                facts=_facts(row),
+                attempt=row["attempt"],
+                leaf_cell_hours=row["leaf_cell_hours"] or 0.0,
+            )
+            for row in rows
+        ]
+
+    async def open_runs(self, limit: int, *, after: str = "") -> list[GangFacts]:
+        """Return runs that have not ended, sorted by name, after a name."""
+        with backend_errors("reading history"):
+            rows = await self._pool.fetch(sql("open_runs"), to_text(after), limit)
+        return list(map(_facts, rows))
+
+    async def recorded(self, pod_uids: Sequence[str]) -> Mapping[str, RecordedPod]:
+        """Return the pods, among those given, that are recorded."""
+        with backend_errors("reading history"):
+            rows = await self._pool.fetch(sql("recorded_pods"), list(map(to_text, pod_uids)))
+        return {
+            row["pod_uid"]: RecordedPod(
+                certainty=Certainty(row["certainty"] or 0),
+                has_run_ended=row["has_ended"],
+                told=row["told"],
+            )
+            for row in rows
+        }
 
     async def hours_between(self, since: datetime, until: datetime) -> list[Hours]:
         """Sum the leaf-cell-hours between two moments, and count the gangs that ran then.
 
-        Reads every such run: takes seconds for a million runs.
+        Whole UTC days are read from daily sums; of the other hours every run is read.
         """
         with backend_errors("reading history"):
             rows = await self._pool.fetch(sql("hours_between"), since, until)
-        return [_hours(row) for row in rows]
+        return [
+            Hours(
+                user_name=row["user_name"],
+                group_name=row["group_name"],
+                vc=row["vc"],
+                class_name=row["class"],
+                leaf_type=row["leaf_type"],
+                leaf_cell_hours=row["leaf_cell_hours"],
+                gangs=row["gangs"],
+            )
+            for row in rows
+        ]
 
-    async def _runs(self, query: str, value: str, limit: int) -> list[GangFacts]:
-        with backend_errors("reading history"):
-            rows = await self._pool.fetch(sql(query), to_text(value), limit)
-        return [GangFacts(**{**row, "nodes": tuple(row["nodes"])}) for row in rows]
 
-
-def _hours(row: asyncpg.Record) -> Hours:
-    return Hours(
-        user_name=row["user_name"],
-        group_name=row["group_name"],
-        vc=row["vc"],
-        class_name=row["class"],
-        leaf_cell_hours=row["leaf_cell_hours"] or 0.0,
-        gangs=row["gangs"],
-    )
+def _facts(row: asyncpg.Record) -> GangFacts:
+    values: dict[str, Any] = {name: row[name] for name in _COLUMNS}
+    for name in _JSON_COLUMNS:
+        values[name] = orjson.loads(values[name])
+    return decode_facts(values)

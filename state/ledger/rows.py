@@ -169,7 +169,11 @@ def from_usage(row: Row) -> ScopeUsage:
         leaf_cells_high=row["leaf_cells_high"],
         gangs=row["gangs"],
         by_leaf_type=row["by_leaf_type"],
-        overflow=HeldSums(**(row["overflow"] or {})),
+        overflow=HeldSums(
+            **(row["overflow"] or {}),
+            cpu_millis=row["overflow_cpu_millis"] or 0,
+            memory_bytes=row["overflow_memory_bytes"] or 0,
+        ),
         day_micros=row["day_micros"],
         week_micros=row["week_micros"],
         month_micros=row["month_micros"],

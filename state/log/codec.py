@@ -7,19 +7,16 @@ newer release can read the spool of an older one.
 
 import math
 import uuid
-from dataclasses import fields
 from datetime import datetime
-from typing import Any, Final
+from typing import Final
 
 import orjson
 
 from state.database.column_values import to_json, to_optional_text, to_text
-from state.history.facts import GangFacts, to_storable_facts
+from state.history.facts import decode_facts, encode_facts
 from state.log.records import DecisionRecord, LoggedDocument
 
 _VERSION: Final = 1
-_FACTS: Final = [field.name for field in fields(GangFacts)]
-_TIMES: Final = ("asked_at", "started_at", "ended_at")
 
 
 def encode(record: DecisionRecord) -> bytes:
@@ -42,7 +39,7 @@ def encode(record: DecisionRecord) -> bytes:
             record.epoch,
             record.sequence,
             [(to_text(document.kind), to_text(document.content)) for document in record.documents],
-            None if record.facts is None else _encode_facts(record.facts),
+            None if record.facts is None else orjson.Fragment(encode_facts(record.facts)),
         )
     )
 
@@ -70,19 +67,5 @@ def decode(payload: bytes) -> DecisionRecord:
         epoch=epoch,
         sequence=sequence,
         documents=tuple(LoggedDocument(kind=one, content=text) for one, text in documents),
-        facts=None if facts is None else _decode_facts(facts),
+        facts=None if facts is None else decode_facts(facts),
     )
-
-
-def _encode_facts(facts: GangFacts) -> list[Any]:
-    storable = to_storable_facts(facts)
-    return [getattr(storable, name) for name in _FACTS]
-
-
-def _decode_facts(values: list[Any]) -> GangFacts:
-    facts = dict(zip(_FACTS, values, strict=True))
-    for name in _TIMES:
-        if facts[name] is not None:
-            facts[name] = datetime.fromisoformat(facts[name])
-    facts["nodes"] = tuple(facts["nodes"])
-    return GangFacts(**facts)

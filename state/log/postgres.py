@@ -1,7 +1,6 @@
 """The rows of the decision log in Postgres."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import fields
 from itertools import groupby
 from typing import Any, Final
 
@@ -11,13 +10,12 @@ import orjson
 from state.database.column_values import to_json, to_optional_text, to_text
 from state.database.database import backend_errors
 from state.database.queries import sql
-from state.history.facts import GangFacts, merge_all, to_storable_facts
+from state.history.facts import format_facts
 from state.log.positions import END, Position
 from state.log.records import OBSERVATIONS, DecisionRecord, LoggedDocument
 
 # SQLSTATE classes of errors that a retry does not fix: bad data, a broken constraint, too large.
 _REFUSED_CLASSES = ("22", "23", "54")
-_FACTS: Final = [field.name for field in fields(GangFacts)]
 _OBSERVATIONS: Final = sorted(OBSERVATIONS)
 
 
@@ -89,7 +87,7 @@ class PostgresDecisions:
             keys = {record.key for record in refused}
             stored = [record for record in records if record.key not in keys]
             await _insert_documents(connection, stored)
-            await _merge_facts(connection, stored)
+            await _record_runs(connection, stored)
             return refused
 
 
@@ -122,16 +120,10 @@ async def _insert_documents(
         await connection.execute(sql("insert_documents"), *map(list, columns))
 
 
-async def _merge_facts(connection: asyncpg.Connection, records: Iterable[DecisionRecord]) -> None:
-    facts = merge_all(to_storable_facts(record.facts) for record in records if record.facts)
+async def _record_runs(connection: asyncpg.Connection, records: Iterable[DecisionRecord]) -> None:
+    facts = [record.facts for record in records if record.facts]
     if facts:
-        columns = ([_to_column(fact, name) for fact in facts] for name in _FACTS)
-        await connection.execute(sql("merge_gang_history"), *columns)
-
-
-def _to_column(fact: GangFacts, name: str) -> Any:  # noqa: ANN401 - of any field
-    # In Postgres an array of arrays must be rectangular, so nodes are passed as JSON.
-    return orjson.dumps(fact.nodes).decode() if name == "nodes" else getattr(fact, name)
+        await connection.execute(sql("record_runs"), format_facts(facts))
 
 
 def _to_row(record: DecisionRecord) -> tuple[Any, ...]:

@@ -31,6 +31,7 @@ class RowKind(StrEnum):
     PREEMPTION = "preemption"
     BIND = "bind"
     RELEASE = "release"
+    RUN = "run"
     # Observations, the inputs of the engine:
     NODE = "node"
     POD = "pod"

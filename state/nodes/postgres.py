@@ -42,6 +42,8 @@ class PostgresSeenNodes:
                 "name": to_text(node.name),
                 "leaf_counts": dict(node.leaf_counts),
                 "labels": dict(node.labels),
+                "cpu": node.cpu,
+                "memory": node.memory,
             }
             for node in nodes
         ]
@@ -75,14 +77,30 @@ class PostgresSeenNodes:
         asked = [to_text(key) for key in keys]
         async with _answering("counting nodes"):
             rows = await self._pool.fetch(sql("seen_nodes"), asked, _KEPT, self._now())
-        return tuple(
+        counts = (
             NodeCount(
-                labels=orjson.loads(row["labels"]),
+                labels={
+                    key: value
+                    for key, value in zip(keys, row["labels"], strict=True)
+                    if value is not None
+                },
                 leaf_counts=orjson.loads(row["leaf_counts"]),
                 number=row["number"],
+                cpu=row["cpu"],
+                memory=row["memory"],
             )
             for row in rows
         )
+        return tuple(sorted(counts, key=_order))
+
+    async def version(self) -> int:
+        """Return a number that grows with every change of the nodes."""
+        async with _answering("asking about nodes"):
+            return int(await self._pool.fetchval(sql("seen_nodes_version")))
+
+
+def _order(count: NodeCount) -> tuple[list[tuple[str, int]], list[tuple[str, str]]]:
+    return sorted(count.leaf_counts.items()), sorted(count.labels.items())
 
 
 @asynccontextmanager

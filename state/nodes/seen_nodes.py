@@ -28,3 +28,9 @@ class SeenNodes(Protocol):
 
         A node that had several numbers of devices counts with the largest. Raises BackendError.
         """
+
+    async def version(self) -> int:
+        """Return a number that grows with every change of the nodes. Raises BackendError.
+
+        That a node was gone for long enough to be forgotten is no change.
+        """

@@ -38,6 +38,7 @@ PURE = {
     "extender/cells": {"policy"},
     "extender/queue": {"policy", "extender.cells"},
     "extender/room": {"policy"},
+    "extender/runs": {"policy"},
 }
 PURE_LIBRARIES = {
     "bisect", "collections", "contextlib", "dataclasses", "enum", "functools", "hashlib", "heapq",

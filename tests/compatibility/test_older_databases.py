@@ -13,7 +13,7 @@ from policy.quotas.limits import Scope
 from policy.submission import ClassName, GangKey, GroupName, UserName, VcName
 from state.database.database import Database, open_database
 from state.database.migrator import load_migrations, migrate
-from state.history.runs import PostgresHistory
+from state.history.runs import PostgresHistory, RunFilter
 from state.ledger.ledger import Charged, LeaderTerm, Queued
 from state.ledger.postgres import PostgresLedger
 from tests.compatibility.written import Written
@@ -167,7 +167,7 @@ async def test_the_history_of_gangs_is_what_it_was(
                 "preemptedFor": run.preempted_for,
                 "endedAt": run.ended_at and run.ended_at.isoformat(),
             }
-            for run in await history.of_user(user, 10)
+            for run in (one.facts for one in await history.find(RunFilter(user_name=user), 10))
         ] == expected
 
 

@@ -173,6 +173,20 @@ async def test_a_limit_of_high_classes_is_none_for_others(ledger: Ledger) -> Non
     assert isinstance(await ledger.charge(a_charge(is_high=False), limits=limits), Charged)
 
 
+async def test_a_limit_of_low_classes_counts_them_alone_and_is_none_for_high_ones(
+    ledger: Ledger,
+) -> None:
+    limits = [at_most(6, Measure.LEAF_CELLS_LOW)]
+    await ledger.charge(a_charge("high", leaf_count=9))
+    low = a_charge("low", leaf_count=4, is_high=False)
+    assert isinstance(await ledger.charge(low, limits=limits), Charged)
+    more = a_charge("more", leaf_count=4, is_high=False)
+    assert await ledger.charge(more, limits=limits) == Refused(
+        exceeded=(Exceeded(limit=limits[0], used=4, asked=4),)
+    )
+    assert isinstance(await ledger.charge(a_charge("higher"), limits=limits), Charged)
+
+
 async def test_hours_are_refused_when_none_is_left(ledger: Ledger, clock: FrozenTime) -> None:
     limits = [at_most(6, Measure.HOURS_DAY, VISION), at_most(999, Measure.HOURS_MONTH)]
     await ledger.charge(a_charge("a"))

@@ -6,7 +6,7 @@ import pytest
 
 from policy.quotas.limits import Measure
 from policy.quotas.usage import HeldSums
-from policy.submission import ClassName
+from policy.submission import ClassName, LeafType
 from state.ledger.ledger import Charged, LeaderTerm, Ledger, Refused
 from tests.support.clocks import FrozenTime
 from tests.support.state.charges import VISION, a_charge, at_most, gang_key
@@ -71,7 +71,7 @@ async def test_overflow_uses_up_no_limit_of_them(ledger: Ledger) -> None:
     await ledger.charge(beyond)
     usage = await ledger.usage(VISION)
     assert usage.overflow == HeldSums(
-        leaf_cells=4, leaf_cells_high=4, gangs=1, by_leaf_type={"A100": 4}, **AMOUNTS
+        leaf_cells=4, leaf_cells_high=4, gangs=1, by_leaf_type={LeafType("A100"): 4}, **AMOUNTS
     )
     assert usage.used(Measure.CPU_MILLIS) == 0
     limit = at_most(4000, Measure.CPU_MILLIS, VISION)

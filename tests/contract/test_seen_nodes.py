@@ -94,3 +94,31 @@ async def test_labels_that_postgres_cannot_store_do_no_harm(seen: SeenNodes) -> 
     node = replace(a_node("n1"), labels={"rack": "r\0", "\ud800": "x"})
     await seen.observe([node], gone=[NodeName("\0")], term=TERM)
     assert [one.number for one in await seen.count(["zone", "\0"])] == [1]
+
+
+async def test_the_most_that_one_node_has_is_known_if_it_is_known_of_all(seen: SeenNodes) -> None:
+    nodes = [replace(a_node(f"n{cpu}"), cpu=cpu, memory=2**40 - cpu) for cpu in (8, 64, 32)]
+    await seen.observe(nodes, gone=[], term=TERM)
+    assert await seen.count([]) == (replace(counted(3), cpu=64, memory=2**40 - 8),)
+    await seen.observe([replace(a_node("n8"), cpu=128)], gone=[], term=TERM)
+    assert await seen.count([]) == (replace(counted(3), cpu=128, memory=None),)
+
+
+async def test_the_version_grows_with_each_change_and_with_nothing_else(seen: SeenNodes) -> None:
+    versions = [await seen.version()]
+    node = replace(a_node("n1"), cpu=8)
+    for nodes, gone in (
+        ([node], []),
+        ([replace(node, cpu=9)], []),
+        ([a_node("n1", rack="r2"), a_node("n2")], []),
+        ([], [NodeName("n2")]),
+    ):
+        await seen.observe(nodes, gone=gone, term=TERM)
+        versions.append(await seen.version())
+        await seen.observe(nodes, gone=gone, term=TERM)
+        assert await seen.version() == versions[-1], "nothing is new"
+    await seen.retain([NodeName("n1")], term=TERM)
+    assert await seen.version() == versions[-1]
+    await seen.retain([], term=TERM)
+    versions.append(await seen.version())
+    assert versions == sorted(set(versions))

@@ -117,7 +117,13 @@ async def test_during_an_outage_the_document_can_be_edited(
 
 
 def a_job(
-    *, gpus: int = 8, size: int = 2, leaf_type: str = "", vc: str = "lab", **spec: Any
+    *,
+    gpus: int = 8,
+    cpu: str = "1",
+    size: int = 2,
+    leaf_type: str = "",
+    vc: str = "lab",
+    **spec: Any,
 ) -> dict[str, Any]:
     """An indexed Job that is a gang of its pods, suspended: it is only to be reviewed."""
     labels = {
@@ -126,6 +132,7 @@ def a_job(
         **({"cellgate.io/leaf-type": leaf_type} if leaf_type else {}),
     }
     pod = a_new_pod("unused").with_gpus(gpus).of_class("test").with_spec(restartPolicy="Never")
+    pod["spec"]["containers"][0]["resources"].setdefault("requests", {})["cpu"] = cpu
     fields = {"completionMode": "Indexed", "parallelism": size, "completions": size, **spec}
     template = a_template(pod.with_metadata(labels=labels))
     name = f"job-{secrets.token_hex(3)}"
@@ -142,6 +149,10 @@ NEVER = {
         a_job(gpus=16, size=1),
         "can never start: one pod asks for 16 leaf cells, but the largest cell of VC lab within "
         "one node has 8",
+    ),
+    "CPU": (
+        a_job(cpu="129"),
+        "can never start: one pod requests 129 CPUs, but the largest node has 128 CPUs",
     ),
     "leaf type": (a_job(leaf_type="A1000"), "can never start: no node has leaf type A1000"),
     "parallelism": (

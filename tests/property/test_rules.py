@@ -49,6 +49,7 @@ rules: st.SearchStrategy[RuleData] = st.fixed_dictionaries(
         "current": comparisons,
         "occupied": comparisons,
         "occupiedHigh": comparisons,
+        "occupiedLow": comparisons,
         "when": st.sampled_from(["", *WHENS]),
         "note": st.sampled_from(["", "one", "two"]),
     },
@@ -114,12 +115,18 @@ def test_within_its_range_a_decision_does_not_depend_on_how_usage_grows(
     table: list[RuleData], submission: Submission, usage: Occupancy, growth: tuple[int, int]
 ) -> None:
     decision = _decide(table, submission, usage)
-    more, more_high = growth
-    grown = Occupancy(occupied=usage.occupied + more, occupied_high=usage.occupied_high + more_high)
+    more_low, more_high = growth
+    grown = Occupancy(
+        occupied=usage.occupied + more_low + more_high,
+        occupied_high=usage.occupied_high + more_high,
+    )
     valid = decision.valid
-    if (valid.occupied is None or grown.occupied <= valid.occupied) and (
-        valid.occupied_high is None or grown.occupied_high <= valid.occupied_high
-    ):
+    ends = [
+        (valid.occupied, grown.occupied),
+        (valid.occupied_high, grown.occupied_high),
+        (valid.occupied_low, grown.occupied_low),
+    ]
+    if all(last is None or value <= last for last, value in ends):
         again = _decide(table, submission, grown)
         assert [hit.index for hit in again.hits] == [hit.index for hit in decision.hits]
         assert (again.outcome, again.final_class) == (decision.outcome, decision.final_class)

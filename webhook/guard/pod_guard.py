@@ -14,6 +14,7 @@ from collections.abc import Collection, Iterator, Mapping
 from typing import Any, Final, Literal
 
 from kube import marks
+from kube.admission.request_line import SEPARATOR, describe_request
 from kube.read.managed_pod import ManagedPod
 from kube.read.pods import read_pod
 from kube.shaping.shaped_fields import find_undone
@@ -22,7 +23,6 @@ from policy.errors import Problem, RequestError
 from policy.wording import quote
 from webhook.guard.node_guard import NodeGuard
 from webhook.records.pending_events import PendingEvents
-from webhook.responses.request_line import SEPARATOR, describe_request
 from webhook.wire import ALLOWED, ReviewRequest, ReviewResponse, UserInfo
 
 _PARTS: Final[tuple[Literal["labels", "annotations"], ...]] = ("annotations", "labels")

@@ -1,15 +1,11 @@
-"""Refuse a pod of a running gang that already has all its members.
-
-Only asked about gangs of which pods were seen running, and whose members share a label. Of members
-that are created together, the extender starts no more than the gang's size.
-"""
+"""Count the live members of a pod's gang, for the check of `kube.admission.live_count`."""
 
 from collections.abc import Mapping
 from typing import Any, Final
 
 from kube import marks
+from kube.admission.live_count import check_count, shared_label
 from kube.api.client import KubeClient, KubeError
-from kube.read.gangs import GangForm
 from kube.read.managed_pod import ManagedPod
 from kube.read.pods import read_pod
 from kube.values.objects import items
@@ -17,19 +13,14 @@ from policy.errors import RequestError
 from policy.submission import GangKey
 from webhook.ledger_access.time_budget import KUBE_SECONDS, within_budget
 
-_LABELS: Final = {GangForm.CELLGATE: marks.GANG_LABEL, GangForm.KUEUE: marks.KUEUE_GROUP}
 _LIVE: Final = "status.phase!=Succeeded,status.phase!=Failed"
 
 
 async def check_room(client: KubeClient, pod: ManagedPod) -> None:
     """Raise RequestError if a pod would be one member too many of its gang."""
-    label, size = _LABELS.get(pod.gang.form), pod.gang.size
-    if label is None or size is None:
-        return
-    if await _count(client, pod, label) >= size:
-        message = f"gang {pod.gang.key} already has all its {size} members"
-        hint = "a new member is admitted once one of them has ended"
-        raise RequestError.at(f"metadata.labels[{label}]", f"{message}; {hint}")
+    label = shared_label(pod)
+    if label is not None:
+        check_count(pod, await _count(client, pod, label))
 
 
 async def _count(client: KubeClient, pod: ManagedPod, label: str) -> int:

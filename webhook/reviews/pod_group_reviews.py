@@ -14,6 +14,8 @@ from typing import Any
 from uuid import uuid4
 
 from kube import marks
+from kube.admission import patches
+from kube.admission.pod_request import is_unlisted_default
 from kube.api.client import KubeClient, KubeError
 from kube.read.pod_groups import API_VERSION, KIND, PodGroup, read_pod_group
 from kube.values.objects import items, mapping, marks_of
@@ -23,7 +25,6 @@ from policy.submission import DEFAULT_VC, ClassName, Submission, UserName, VcNam
 from webhook.admission.admitter import Admitter
 from webhook.cluster_view import ClusterView
 from webhook.ledger_access.time_budget import KUBE_SECONDS, within_budget
-from webhook.responses import patches
 from webhook.responses.pod_response import respond_with
 from webhook.reviews.pod_reviews import PodReviews
 from webhook.reviews.pod_templates import find_templates
@@ -49,6 +50,7 @@ class PodGroupReviews:
         client: KubeClient,
     ) -> None:
         self._policies = view.policies
+        self._priorities = view.priorities
         self._namespaces = view.namespaces
         self._admitter = admitter
         self._pods = pods
@@ -95,7 +97,10 @@ class PodGroupReviews:
         pod = templates[0].to_pod(review, {})
         pod["spec"] = {**pod["spec"], "schedulingGroup": {"podGroupName": group.key.name}}
         named = group.class_name
-        if named is None or self._pods.is_cluster_default(named):
+        is_default = self._priorities.is_default
+        if is_unlisted_default(named, classes=policy.classes, is_default=is_default):
+            named = None
+        if named is None:
             named = policy.classes.default or None
         return await self._pods.decide_for_group(review, pod, replace(group, class_name=named))
 

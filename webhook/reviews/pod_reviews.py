@@ -9,7 +9,11 @@ from dataclasses import replace
 from typing import Any
 
 from kube.admission.pod_groups import by_labels
-from kube.admission.pod_request import PodRequest, build_pod_request
+from kube.admission.pod_request import (
+    PodRequest,
+    build_pod_request,
+    without_unlisted_default,
+)
 from kube.admission.pod_shapes import fix_leaf_cells, shape_only
 from kube.admission.possibility import Possibility
 from kube.api.client import KubeClient
@@ -24,9 +28,9 @@ from policy.errors import RequestError
 from policy.policy import Policy
 from policy.submission import ClassName
 from service.clock import Clock
+from state.nodes.node_facts import NodeFacts
 from webhook.admission.admitter import Admitter
 from webhook.cluster_view import ClusterView
-from webhook.node_facts import NodeFacts
 from webhook.records.decision_recorder import DecisionRecorder
 from webhook.responses.pod_response import respond_shaped, respond_to_pod, respond_with
 from webhook.reviews.group_search import find_group
@@ -169,15 +173,12 @@ class PodReviews:
         """Read a pod; None if it is not managed. Raises RequestError if it is invalid."""
         labels = self._view.namespaces.labels(review.namespace)
         pod = read_pod(obj, namespace_labels=labels, request_uid=review.uid)
-        if pod is None or pod.class_name is None or not self.is_cluster_default(pod.class_name):
-            return pod
-        return replace(pod, class_name=None)
-
-    def is_cluster_default(self, class_name: ClassName) -> bool:
-        """Tell whether a class is not listed, but Kubernetes' default for pods that name none."""
+        if pod is None:
+            return None
         classes = self._view.policies.policy.classes
-        is_default = bool(classes.entries) and self._view.priorities.is_default(class_name)
-        return is_default and not classes.is_listed(class_name)
+        return without_unlisted_default(
+            pod, classes=classes, is_default=self._view.priorities.is_default
+        )
 
     async def _decide(
         self, request: ChargeRequest, *, is_dry_run: bool, is_charged: bool = True

@@ -7,11 +7,11 @@ from typing import Any, Final
 from uuid import UUID
 
 from kube import marks
+from kube.admission.patches import annotations_patch, escape_pointer
 from kube.read.submitters import format_submitter_groups
 from kube.read.workloads import Workload
 from kube.values.objects import Operation, mapping, marks_of
 from policy.identity.identity import TemplateKind
-from webhook.responses.patches import annotations_patch, escape_pointer
 from webhook.wire import ReviewRequest, UserInfo
 
 MAX_TEMPLATES: Final = 200

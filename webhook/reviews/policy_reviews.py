@@ -4,11 +4,13 @@ Two checks: is the policy as a whole valid with this change, and may this user m
 """
 
 import asyncio
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from typing import Final
 
 from kube.follow.policies import Object, PolicySink, is_policy, read_policy_text, source_of
 from kube.follow.priority_classes import PriorityClassSink
+from kube.marks import DEFAULT_LEAF_RESOURCES
+from policy.cluster.document import NodeCount
 from policy.documents.quotas_document import QuotasDocument
 from policy.documents.rule_checks import check_priorities
 from policy.errors import BackendError, Problem, RequestError, SpecError
@@ -18,10 +20,11 @@ from policy.policy import Policy
 from policy.quotas.quota_table import QuotaGroup
 from policy.wording import count_of
 from state.ledger.ledger import Ledger
-from webhook.node_facts import NodeFacts
+from state.nodes.node_facts import NodeFacts
 from webhook.wire import ALLOWED, ReviewRequest, ReviewResponse
 
 _LEDGER_SECONDS: Final = 1.0
+_MAX_WARNINGS: Final = 10
 _NOT_COMPARED: Final = (
     "cellgate: the promises were not compared with the nodes, because the database does not answer"
 )
@@ -72,16 +75,20 @@ class PolicyReviews:
         If those are unknown, nothing is refused: the extender cuts what nodes do not back.
         """
         document, before = policy.cluster, self._policies.policy.cluster
-        if document is None or not document.depends_on_nodes or document == before:
+        if document is None or document == before:
             return ALLOWED
-        counts = await self._nodes.count(document.label_keys)
+        told = [f"cellgate: {one}" for one in document.warnings_for(DEFAULT_LEAF_RESOURCES)]
+        warnings = [*told[:_MAX_WARNINGS], *_more(told)]
+        counts: Sequence[NodeCount] | None = ()
+        if document.depends_on_nodes:
+            counts = await self._nodes.count(document.label_keys)
         if counts is None:
-            return ReviewResponse(is_allowed=True, warnings=[_NOT_COMPARED])
+            return ReviewResponse(is_allowed=True, warnings=[_NOT_COMPARED, *warnings])
         problems = document.check_raised(before, counts)
         if problems:
             source = source_of(config_map)
             raise SpecError([Problem(f"{source}: {one.path}", one.message) for one in problems])
-        return ALLOWED
+        return ReviewResponse(is_allowed=True, warnings=warnings) if warnings else ALLOWED
 
     async def _check_idle(self, policy: Policy) -> None:
         """Refuse to delete the Cluster document while gangs run, or if that is unknown."""
@@ -125,6 +132,11 @@ class PolicyReviews:
                 in_force=in_force,
                 groups_of=lambda user: identity.groups_of(user, ()),
             )
+
+
+def _more(told: Sequence[str]) -> list[str]:
+    rest = len(told) - _MAX_WARNINGS
+    return [f"cellgate: {count_of(rest, 'more warning')}; see cellgate check"] if rest > 0 else []
 
 
 def _policy_of(obj: Object | None) -> Object | None:

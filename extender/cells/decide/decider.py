@@ -5,7 +5,7 @@ unknown gang is placed whole, or with as many members as it needs to start: in i
 fits, otherwise by preemption (`preempt`).
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from extender.cells.answers import listed, needed, preempt, wait
@@ -45,11 +45,11 @@ class Decider:
         self._table = table
         self._chains = ChainFitter(table)
         self._reasons = WaitReasons(table, self._chains)
-        self._preemption = PreemptionSearch(table, registry, self._chains)
+        self.preemption = PreemptionSearch(table, registry, self._chains)
 
     def audit(self) -> bool:
         """Tell whether the indexes of the preemption search agree with the table."""
-        return self._preemption.audit()
+        return self.preemption.audit()
 
     def plan(
         self,
@@ -62,19 +62,36 @@ class Decider:
         refused = refusal(self._table, request, gang)
         if refused is not None:
             return refused
+        ask = self._ask(request, candidates, limits)
+        if gang is None:
+            return self._plan_gang(ask)
+        if gang.is_preempting:
+            return self._plan_preempting(ask, gang)
+        return self._plan_member(ask, gang)
+
+    def is_ready(self, request: MemberRequest) -> bool:
+        """Tell whether `plan` needs no index that takes long to build."""
+        if refusal(self._table, request, self._table.gangs.get(request.gang)) is not None:
+            return True
+        return self.preemption.is_ready(self._ask(request, (), NO_LIMITS))
+
+    def prepare_stepwise(self, request: MemberRequest) -> Generator[None, None, None]:
+        """Build the indexes that `plan` needs."""
+        if not self.is_ready(request):
+            yield from self.preemption.prepare_stepwise(self._ask(request, (), NO_LIMITS))
+
+    def _ask(
+        self, request: MemberRequest, candidates: Candidates, limits: Mapping[NodeName, int]
+    ) -> Ask:
+        gang = self._table.gangs.get(request.gang)
         is_whole = gang is None or gang.is_preempting
-        ask = Ask(
+        return Ask(
             request=request,
             sizes=_descending(request.gang_leaf_counts) if is_whole else (request.leaf_count,),
             candidates=candidates,
             limits=limits,
             budget=budget_for(len(request.gang_leaf_counts)),
         )
-        if gang is None:
-            return self._plan_gang(ask)
-        if gang.is_preempting:
-            return self._plan_preempting(ask, gang)
-        return self._plan_member(ask, gang)
 
     # -- members of known gangs
 
@@ -193,7 +210,7 @@ class Decider:
         if seats is not None:
             return place(self._table, ask, seats)
         try:
-            return self._preemption.find(ask) or self._reasons.find(ask)
+            return self.preemption.find(ask) or self._reasons.find(ask)
         except OutOfBudgetError:
             return wait(ask.request, ReasonCode.SEARCH_ENDED, **needed(ask.request, ask.sizes))
 

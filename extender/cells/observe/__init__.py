@@ -19,5 +19,6 @@ Which module handles which event:
     lifecycle        The states of a gang, from its first decision to the end of its last member
     node_changes     Nodes join or leave a topology: only the gangs on them are taken over again
     nodes            Nodes join, change their health or leave
+    reranking        Gangs get other priorities on the leaves that they hold
     reconfiguration  What a new topology, or other priorities, did to each gang
 """

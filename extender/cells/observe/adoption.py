@@ -30,32 +30,19 @@ class Adopter:
         self._pod_observer = pod_observer
         self._claim_finder = ClaimFinder(table)
 
-    def adopt_all(self, gangs: Sequence[PlacedGang]) -> None:
-        """Take over gangs with all their slots, and promote downgraded ones if possible.
+    def adopt(self, gangs: Sequence[PlacedGang]) -> None:
+        """Take over the slots of gangs; promotes no gang.
 
         The order matters: earlier gangs claim their cells first.
         """
-        self.adopt(gangs)
-        for gang in gangs:
-            if gang.downgraded_by is not None and not gang.is_preempting:
-                self.promote(gang)
-
-    def adopt(self, gangs: Sequence[PlacedGang]) -> None:
-        """Take over the slots of gangs; promotes no gang."""
-        allocated = [gang for gang in gangs if not gang.is_preempting]
-        for gang in allocated:
-            self._adopt_bound(gang)
-        for gang in allocated:
-            self._adopt_held(gang)
-        for gang in gangs:
-            if gang.is_preempting:
-                self._adopt_preemption(gang)
-            else:
-                self._adopt_reserved(gang)
+        for phase in (self.adopt_bound, self.adopt_held, self.adopt_reserved):
+            for gang in gangs:
+                phase(gang)
 
     # -- bound members
 
-    def _adopt_bound(self, gang: PlacedGang) -> None:
+    def adopt_bound(self, gang: PlacedGang) -> None:
+        """Take over the members of a gang that run."""
         for slot in [slot for slot in gang.slots if slot.is_bound]:
             mine = self._table.gangs.get(gang.key) or self._begin(gang)
             where = slot_placement(slot)
@@ -82,7 +69,8 @@ class Adopter:
 
     # -- leases
 
-    def _adopt_held(self, gang: PlacedGang) -> None:
+    def adopt_held(self, gang: PlacedGang) -> None:
+        """Take over the slots of a gang that it holds without a bound member."""
         for slot in [slot for slot in gang.slots if not slot.is_bound and not slot.is_reserved]:
             self._adopt_lease(gang, slot)
         mine = self._table.gangs.get(gang.key)
@@ -151,6 +139,13 @@ class Adopter:
 
     # -- reservations
 
+    def adopt_reserved(self, gang: PlacedGang) -> None:
+        """Take over what a gang has reserved; after everything that others hold."""
+        if gang.is_preempting:
+            self._adopt_preemption(gang)
+        else:
+            self._adopt_late(gang)
+
     def _adopt_preemption(self, gang: PlacedGang) -> None:
         """Continue the preemption of a whole gang if all its slots can be reserved again."""
         if not self._table.is_guaranteed(gang.request):
@@ -167,7 +162,7 @@ class Adopter:
         for member, size in gang.waiting_members.items():
             self._lifecycle.wait_for_victims(mine, member, size)
 
-    def _adopt_reserved(self, gang: PlacedGang) -> None:
+    def _adopt_late(self, gang: PlacedGang) -> None:
         """Reserve again what late members of a gang wait for, as far as possible."""
         mine = self._table.gangs.get(gang.key)
         waiting = list(gang.waiting_members.items())
@@ -188,6 +183,11 @@ class Adopter:
         return replace(slot, leaves=leaves, claim=claim) if claim is not None else None
 
     # -- downgraded gangs
+
+    def promote_downgraded(self, gang: PlacedGang) -> None:
+        """Promote a gang that was taken over, if it was downgraded and that is possible."""
+        if gang.downgraded_by is not None and not gang.is_preempting:
+            self.promote(gang)
 
     def promote(self, gang: PlacedGang) -> None:
         """Make a downgraded gang guaranteed again if unused cells of its VC cover its leaves."""

@@ -11,9 +11,11 @@ gang would lose its cell to a later one or a promise could not be kept, `FullRep
 raised. Then the order of the gangs matters, and the caller takes over all of them.
 """
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from extender.cells.budget import MOST_NODES_IN_PLACE
 from extender.cells.observe.adoption import Adopter
 from extender.cells.observe.bound_pods import FullReplayNeeded, PodObserver
 from extender.cells.observe.lifecycle import GangLifecycle
@@ -22,7 +24,7 @@ from extender.cells.observe.reconfiguration import replay_order
 from extender.cells.state.allocation_table import AllocationTable
 from extender.cells.state.placed_gangs import MemberSlot, PlacedGang, slot_placement, sorted_by_key
 from extender.cells.state.registry import Registry
-from extender.cells.state.vcs import count_promises, renumber
+from extender.cells.state.vcs import Claim, count_promises, has_room_for, renumber
 from policy.submission import GangKey, NodeName, VcName
 from policy.topology import CellAddress, Chain, ChainName, PhysicalCell, Topology, VirtualCluster
 
@@ -63,15 +65,45 @@ class TopologyUpdater:
         self.before: dict[GangKey, PlacedGang] = {}
         """Copies of the affected gangs as they were before."""
 
+    def is_possible(self, old: Topology, new: Topology) -> bool:
+        """False if `update` would take long, or is certain to fail; nothing changes."""
+        if old.chains.keys() != new.chains.keys() or old.vcs.keys() != new.vcs.keys():
+            return False
+        try:
+            found = _differences(old, new)
+        except FullReplayNeeded:
+            return False
+        nodes = dict.fromkeys(node for part in found.values() for node in _nodes(part))
+        left = self._slots_on(nodes) if len(nodes) <= MOST_NODES_IN_PLACE else {}
+        return len(nodes) <= MOST_NODES_IN_PLACE and all(
+            has_room_for(spec, self._claims_kept(name, left))
+            for name, spec in sorted(new.vcs.items())
+            if spec != old.vcs[name]
+        )
+
+    def _claims_kept(
+        self, vc: VcName, left: Mapping[PlacedGang, Mapping[MemberSlot, None]]
+    ) -> list[Claim]:
+        """The mapped cells of a VC that gangs use outside the nodes that change."""
+        gone: Counter[tuple[Claim, GangKey]] = Counter(
+            (slot.claim, gang.key)
+            for gang, slots in left.items()
+            for slot in slots
+            if slot.claim is not None
+        )
+        return [
+            claim
+            for claim in self._table.vcs[vc].claims.values()
+            if claim.virtual.pinned is not None
+            or any(count > gone[claim, key] for key, count in claim.users.items())
+        ]
+
     def update(self, old: Topology, new: Topology) -> None:
         """Apply the difference between two topologies.
 
         FullReplayNeeded leaves the table half changed: the caller must replace it.
         """
-        if old.chains.keys() != new.chains.keys() or old.vcs.keys() != new.vcs.keys():
-            raise FullReplayNeeded
-        changed = [name for name in sorted(new.chains) if old.chains[name] is not new.chains[name]]
-        found = {name: _compare(old.chains[name], new.chains[name]) for name in changed}
+        found = _differences(old, new)
         nodes = dict.fromkeys(node for part in found.values() for node in _nodes(part))
         for gang in self._registry.reserving():
             self._remember(gang)  # on any node: a gang that is taken over may block its preemption
@@ -91,6 +123,13 @@ class TopologyUpdater:
 
     def _take_off(self, nodes: Mapping[NodeName, None]) -> list[PlacedGang]:
         """Remove all slots on some nodes; returns copies of the gangs with only these slots."""
+        touched = self._slots_on(nodes)
+        for gang in touched:
+            self._remember(gang)
+        return [self._take(gang, slots) for gang, slots in touched.items()]
+
+    def _slots_on(self, nodes: Mapping[NodeName, None]) -> dict[PlacedGang, dict[MemberSlot, None]]:
+        """The slots on some nodes, by gang."""
         touched: dict[PlacedGang, dict[MemberSlot, None]] = {}
         for node in nodes:
             for cell in self._table.nodes(node):
@@ -101,9 +140,7 @@ class TopologyUpdater:
                     touched.setdefault(gang, {}).update(dict.fromkeys(slots))
             for slot, gang in self._table.leafless_slots.get(node, {}).items():
                 touched.setdefault(gang, {})[slot] = None
-        for gang in touched:
-            self._remember(gang)
-        return [self._take(gang, slots) for gang, slots in touched.items()]
+        return touched
 
     def _remember(self, gang: PlacedGang) -> None:
         slots = [replace(slot) for slot in gang.slots]
@@ -195,6 +232,12 @@ class TopologyUpdater:
 def _place(slot: MemberSlot) -> tuple[NodeName, tuple[int, ...]]:
     where = slot_placement(slot)
     return where.node, tuple(where.leaf_cells)
+
+
+def _differences(old: Topology, new: Topology) -> dict[ChainName, _Difference]:
+    """The cells that leave and join, by chain; FullReplayNeeded if cells changed their order."""
+    changed = [name for name in sorted(new.chains) if old.chains[name] is not new.chains[name]]
+    return {name: _compare(old.chains[name], new.chains[name]) for name in changed}
 
 
 def _compare(old: Chain, new: Chain) -> _Difference:

@@ -66,10 +66,11 @@ def replay_order(gangs: Sequence[PlacedGang]) -> list[PlacedGang]:
 def effects(before: Sequence[PlacedGang], after: dict[GangKey, PlacedGang]) -> Iterator[GangEffect]:
     """Compare gangs before and after, by key."""
     for gang in sorted(before, key=lambda gang: gang.key):
-        yield _effect(gang, after.get(gang.key))
+        yield effect_on(gang, after.get(gang.key))
 
 
-def _effect(before: PlacedGang, after: PlacedGang | None) -> GangEffect:
+def effect_on(before: PlacedGang, after: PlacedGang | None) -> GangEffect:
+    """Compare a gang before and after."""
     if after is None:
         reason = _why_forgotten(before)
         return GangEffect(gang=before.key, effect=Effect.FORGOTTEN, reason=reason)

@@ -6,7 +6,7 @@ cells. It catches up with changes when it is read, at a cost proportional to the
 """
 
 from bisect import bisect_left, insort
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from extender.cells.budget import KNOWN_EVICTION_RANKINGS
@@ -71,14 +71,23 @@ class EvictionRanking:
         self.capacity = 0
         """Members that all bins would hold if all gangs ended that may be ended."""
         self._read = 0
-        self._build()
+
+    @property
+    def is_fresh(self) -> bool:
+        """True if it can catch up quickly."""
+        return self._table.changes.now - self._read <= _QUICKLY_READ
+
+    def build(self) -> None:
+        """Rank all bins in one step."""
+        for _ in self.build_stepwise():
+            pass
 
     def refresh(self) -> None:
         """Catch up with all changes since the last time."""
         changes = self._table.changes
         changed = changes.since(self._read)
         if changed is None:
-            self._build()
+            self.build()
             return
         self._read = changes.now
         if changed:
@@ -112,22 +121,25 @@ class EvictionRanking:
         """True if it equals a ranking that is built from scratch."""
         self.refresh()
         fresh = EvictionRanking(self._table, self._source, self._damages, nodes=self._nodes)
+        fresh.build()
         is_same = self._ranked == fresh._ranked and self._entries == fresh._entries
         return is_same and self.capacity == fresh.capacity
 
     # -- catching up with changes
 
-    def _build(self) -> None:
+    def build_stepwise(self) -> Generator[None, None, None]:
+        """Rank all bins, node by node; what changes meanwhile is caught up with afterwards."""
         self._read = self._table.changes.now
-        self._damages.refresh()
         self._bins.clear()
         self._entries.clear()
-        self.capacity = 0
-        for node in self._all_nodes():
-            bins = list(self._bins_at(node))
+        self._ranked = []
+        for node in list(self._all_nodes()):
+            self._damages.refresh()
+            bins = list(self._bins_at(node)) if self._tree.cells.get(node.order) is node else []
             if bins:
                 self._bins[node] = bins
                 self._entries.update((bin_, self._entry(bin_)) for bin_ in bins)
+            yield
         self._ranked = sorted(entry for entry, _ in self._entries.values() if entry is not None)
         self.capacity = sum(count for _, count in self._entries.values())
 
@@ -241,6 +253,10 @@ class EvictionRanking:
         return few_victims(inside, missing) if missing > 0 else []
 
 
+_QUICKLY_READ = 1_000
+"""Changes with which a ranking catches up in a few milliseconds."""
+
+
 class EvictionRankings:
     """The rankings that were used lately."""
 
@@ -251,19 +267,37 @@ class EvictionRankings:
 
     def of(self, source: BinSource) -> EvictionRanking:
         """The ranking of a source, up to date."""
-        known = self._known.pop(source, None)
+        known = self._known.get(source)
         if known is None:
-            if len(self._known) >= KNOWN_EVICTION_RANKINGS:
-                del self._known[next(iter(self._known))]
             known = EvictionRanking(self._table, source, self._damages)
+            known.build()
         else:
             known.refresh()
-        self._known[source] = known
+        self._keep(source, known)
         return known
+
+    def is_ready(self, source: BinSource) -> bool:
+        """True if the ranking of a source needs no long time to be up to date."""
+        known = self._known.get(source)
+        return known is not None and known.is_fresh
+
+    def build_stepwise(self, source: BinSource) -> Generator[None, None, None]:
+        """Build the ranking of a source, node by node."""
+        fresh = EvictionRanking(self._table, source, self._damages)
+        yield from fresh.build_stepwise()
+        self._keep(source, fresh)
+
+    def _keep(self, source: BinSource, ranking: EvictionRanking) -> None:
+        self._known.pop(source, None)
+        if len(self._known) >= KNOWN_EVICTION_RANKINGS:
+            del self._known[next(iter(self._known))]
+        self._known[source] = ranking
 
     def only(self, source: BinSource, nodes: Candidates) -> EvictionRanking:
         """A ranking of the bins of some nodes; it is not kept."""
-        return EvictionRanking(self._table, source, self._damages, nodes=nodes)
+        ranking = EvictionRanking(self._table, source, self._damages, nodes=nodes)
+        ranking.build()
+        return ranking
 
     def audit(self) -> bool:
         """True if all rankings equal rankings that are built from scratch."""

@@ -19,7 +19,7 @@ class GangsBySize:
 
     def around(self, leaf_count: int) -> Iterator[PlacedGang]:
         """Gangs by the distance of their rank from a size: larger and smaller ones alternate."""
-        self._refresh()
+        self.refresh()
         above = bisect_left(self._ranked, (leaf_count, GangKey("", "")))
         below = above - 1
         while below >= 0 or above < len(self._ranked):
@@ -31,11 +31,12 @@ class GangsBySize:
 
     def audit(self) -> bool:
         """True if the ranking agrees with the gangs."""
-        self._refresh()
+        self.refresh()
         gangs = self._table.gangs.values()
         return self._ranked == sorted((g.leaf_count, g.key) for g in gangs if g.leaf_count)
 
-    def _refresh(self) -> None:
+    def refresh(self) -> None:
+        """Catch up with all changes since the last time."""
         changes = self._table.changes
         changed = changes.since(self._read) if self._read >= 0 else None
         self._read = changes.now

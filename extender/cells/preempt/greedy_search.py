@@ -122,6 +122,14 @@ class GreedySearch:
                 break
         return found
 
+    def sources(self) -> Iterator[BinSource]:
+        """All sources of bins whose rankings the search may read."""
+        for demand in self._case.demands:
+            for size in dict.fromkeys(demand.sizes):
+                yield self._mapped(demand, size)
+                for level in self._unused_levels(demand, size):
+                    yield self._unclaimed(demand, level, size)
+
     def _seat(self, index: int, *, is_first: bool) -> Seat | None:
         """Find the seat with the least damage for a member, and take it."""
         best: _Option | None = None

@@ -4,7 +4,7 @@ The ways, in this order: preemptions of the VC at lower priorities are cancelled
 gang; gangs of the VC that allow it are downgraded, which ends no gang either; victims end.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
 from functools import partial
@@ -17,7 +17,7 @@ from extender.cells.fit.demand import Ask
 from extender.cells.model import Place, Preempt, Seat
 from extender.cells.preempt import ending_gangs, preemption_case
 from extender.cells.preempt.damage import Damage, damage_of
-from extender.cells.preempt.eviction_ranking import EvictionRankings
+from extender.cells.preempt.eviction_ranking import BinSource, EvictionRankings
 from extender.cells.preempt.gangs_by_size import GangsBySize
 from extender.cells.preempt.greedy_search import GreedySearch
 from extender.cells.preempt.preemption_case import Displacement, PreemptionCase
@@ -41,15 +41,38 @@ class PreemptionSearch:
         self._chains = chains
         self._rankings = EvictionRankings(table)
         self._sizes = GangsBySize(table)
+        self.is_suspended = False
+        """True while gangs get other priorities: some still have their old ones."""
 
     def audit(self) -> bool:
         """True if all cached rankings agree with the table."""
         return self._rankings.audit() and self._sizes.audit()
 
+    def is_ready(self, ask: Ask) -> bool:
+        """False if a search would first have to rank the bins of whole chains."""
+        return all(map(self._rankings.is_ready, self._sources(ask)))
+
+    def prepare_stepwise(self, ask: Ask) -> Generator[None, None, None]:
+        """Rank the bins that a search will need, node by node; decisions do not depend on it."""
+        for source in self._sources(ask):
+            if not self._rankings.is_ready(source):
+                yield from self._rankings.build_stepwise(source)
+        self._sizes.refresh()
+
+    def _sources(self, ask: Ask) -> dict[BinSource, None]:
+        request = ask.request
+        if not self._table.is_guaranteed(request) or not self._registry.has_candidates(
+            request.vc, request.priority
+        ):
+            return {}
+        cases = self._cases(ask)
+        searches = [GreedySearch(self._table, self._rankings, case) for case in cases]
+        return {source: None for search in searches for source in search.sources()}
+
     def find(self, ask: Ask) -> Place | Preempt | None:
         """Find the least disruptive decision that makes room; None if there is none."""
         request = ask.request
-        if not self._table.is_guaranteed(request):
+        if self.is_suspended or not self._table.is_guaranteed(request):
             return None
         if not self._registry.has_candidates(request.vc, request.priority):
             return None

@@ -5,7 +5,7 @@ agree, and so that changes can be undone: inside `what_if()` every change record
 Thereby `plan` tries changes without leaving any, and `apply` changes all or nothing.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 
 from extender.cells.model import OPPORTUNISTIC, MemberRequest, Seat
 from extender.cells.state.bad_nodes import BadNodes
@@ -14,7 +14,7 @@ from extender.cells.state.foreign_use import ForeignUse
 from extender.cells.state.placed_gangs import MemberSlot, PlacedGang, SlotsByNode
 from extender.cells.state.ranking import Ranking
 from extender.cells.state.supply import Supply
-from extender.cells.state.tree import Cell, ChainTree, build_tree
+from extender.cells.state.tree import Cell, ChainTree, build_tree_stepwise
 from extender.cells.state.undo import Undoable
 from extender.cells.state.vcs import Claim, Vc, build_vc, count_promises
 from policy.submission import GangKey, NodeName, VcName
@@ -48,13 +48,16 @@ class AllocationTable(Undoable):
         self.is_open = topology is None
         """Without a topology there are no promises: every gang may use every node."""
         if topology is not None:
-            self._build(topology)
+            for _ in self.build_stepwise(topology):
+                pass
 
-    def _build(self, topology: Topology) -> None:
+    def build_stepwise(self, topology: Topology) -> Generator[None, None, None]:
+        """Build all cells and VCs of a topology in an empty table; yields after each node."""
+        self.is_open = False
         pinned: dict[PinnedCellId, Cell] = {}
         for name in sorted(topology.chains):
-            tree = self.add_tree(build_tree(topology.chains[name]))
-            pinned |= {cell.pinned: cell for cell in tree.cells.values() if cell.pinned is not None}
+            tree = self.add_tree((yield from build_tree_stepwise(topology.chains[name])))
+            pinned |= tree.pinned
         for vc_name in sorted(topology.vcs):
             self.vcs[vc_name] = build_vc(topology.vcs[vc_name], pinned)
         count_promises(self.vcs, self.trees, self.supplies)
@@ -67,7 +70,9 @@ class AllocationTable(Undoable):
                     ranking.promised = pinned[virtual.pinned].leaf_count
                     self._map(Claim(vc_name, virtual, pinned[virtual.pinned]))
         for supply in self.supplies.values():
-            supply.is_safe()  # builds its index now rather than within the first decision
+            if not supply.is_uniform:  # now rather than within the first decision
+                yield from supply.build_stepwise()
+            supply.is_safe()
 
     def add_tree(self, tree: ChainTree) -> ChainTree:
         """Add a chain."""

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from extender.cells.state.tree import Cell
+from policy.submission import GangKey
 
 if TYPE_CHECKING:
     from extender.cells.state.placed_gangs import PlacedGang
@@ -21,6 +22,8 @@ class ChangeLog:
         self._older: dict[Cell | PlacedGang, None] = {}
         """Older entries, each once: trials touch the same few cells again and again."""
         self._older_start = 0
+        self.watched: dict[GangKey, None] | None = None
+        """Gets the keys of gangs that change, while it is set."""
 
     @property
     def now(self) -> int:
@@ -32,6 +35,8 @@ class ChangeLog:
         if len(self._log) >= _MOST:
             self._fold()
         self._log.append(changed)
+        if self.watched is not None and not isinstance(changed, Cell):
+            self.watched[changed.key] = None
 
     def since(self, then: int) -> "Sequence[Cell | PlacedGang] | None":
         """All entries since a position, perhaps with older ones; None if they are lost."""

@@ -27,7 +27,7 @@ wait without need, but no promise is broken.
 """
 
 from bisect import bisect_left, insort
-from collections.abc import Hashable, Iterator, Mapping
+from collections.abc import Generator, Hashable, Iterator, Mapping
 from contextlib import contextmanager
 
 from extender.cells.state.tree import Cell, ChainTree
@@ -190,8 +190,10 @@ class Supply:
 
     def _is_proven(self) -> bool:
         if self._forest is None:
-            self._forest = self._build_forest()
+            for _ in self.build_stepwise():
+                pass
         forest = self._forest
+        assert forest is not None
         question = (*self.unused, forest.contents())
         known = self._answers.get(question)
         if known is None:
@@ -202,14 +204,16 @@ class Supply:
             self._answers[question] = known
         return known
 
-    def _build_forest(self) -> Forest:
+    def build_stepwise(self) -> Generator[None, None, None]:
+        """Build the index that the search needs; yields after each free cell."""
         self._bags.clear()
         self._answers.clear()
         forest = Forest(self._promised or (self._tree.top_level,))
         for level in range(1, self._tree.top_level + 1):
             for cell in self.free(level):
                 forest.add(self._bag(forest, cell), level=level)
-        return forest
+                yield
+        self._forest = forest
 
     def _bag(self, forest: Forest, cell: Cell) -> Bag:
         known = self._bags.get(cell.order)

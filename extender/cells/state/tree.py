@@ -7,7 +7,7 @@ later gets a number between those of its neighbours, as if it had been there fro
 """
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -120,6 +120,8 @@ class ChainTree:
         """By level: number of children, and how many cells have this number."""
         self.by_address: dict[CellAddress, Cell] = {}
         self.by_node: dict[NodeName, Cell] = {}
+        self.pinned: dict[PinnedCellId, Cell] = {}
+        """Pinned cells, as the topology lists them; such a topology is not changed in place."""
         self.root = self._new(CellAddress(""), self.top_level + 1, None)
 
     def level_of(self, cell_type: str) -> int | None:
@@ -143,6 +145,11 @@ class ChainTree:
         top = self._add_subtree(spec, self.root)
         self._count(top, self.root, 1)
         return top
+
+    def add_stepwise(self, spec: PhysicalCell) -> Generator[None, None, None]:
+        """Like `add`; yields before each node."""
+        top = yield from self._add_in_steps(spec, self.root)
+        self._count(top, self.root, 1)
 
     def insert(self, spec: PhysicalCell, parent: Cell, *, after: Cell | None) -> Cell | None:
         """Add a cell to the children of a parent: after a sibling, or as the first child.
@@ -194,26 +201,47 @@ class ChainTree:
         if not counts[len(cell.children)]:
             del counts[len(cell.children)]
 
+    def _add_in_steps(self, spec: PhysicalCell, parent: Cell) -> Generator[None, None, Cell]:
+        if spec.level <= self.node_level:
+            yield
+            return self._add_subtree(spec, parent)
+        cell = self._add_cell(spec, parent)
+        for child in spec.children:
+            added = yield from self._add_in_steps(child, cell)
+            _include(cell, added)
+        self._count_children(cell, 1)
+        return cell
+
     def _add_subtree(self, spec: PhysicalCell, parent: Cell) -> Cell:
+        cell = self._add_cell(spec, parent)
+        for child in spec.children:
+            _include(cell, self._add_subtree(child, cell))
+        self._count_children(cell, 1)
+        return cell
+
+    def _add_cell(self, spec: PhysicalCell, parent: Cell) -> Cell:
         cell = self._new(spec.address, spec.level, parent)
         cell.node, cell.device, cell.pinned = spec.node, spec.device, spec.pinned
         parent.children.append(cell)
         self.by_address[spec.address] = cell
         if spec.level == self.node_level and spec.node is not None:
             self.by_node[spec.node] = cell
+        if spec.pinned is not None:
+            self.pinned[spec.pinned] = cell
         if cell.is_leaf:
             cell.leaf_count, cell.bad, cell.is_bad = 1, 1, True
-        for child in spec.children:
-            added = self._add_subtree(child, cell)
-            cell.leaf_count += added.leaf_count
-            cell.bad += added.leaf_count
-        self._count_children(cell, 1)
         return cell
 
     def _new(self, address: CellAddress, level: int, parent: Cell | None) -> Cell:
         cell = self.cells[self._next_order] = Cell(address, level, self._next_order, self, parent)
         self._next_order += self._step
         return cell
+
+
+def _include(cell: Cell, added: Cell) -> None:
+    """Count the leaves of a new child, which are all bad."""
+    cell.leaf_count += added.leaf_count
+    cell.bad += added.leaf_count
 
 
 def _size(spec: PhysicalCell) -> int:
@@ -236,9 +264,9 @@ def _next_order(parent: Cell, index: int) -> int | None:
     return _next_order(parent.parent, parent.parent.children.index(parent) + 1)
 
 
-def build_tree(chain: Chain) -> ChainTree:
-    """Build the tree of a chain; all cells are bad and free."""
+def build_tree_stepwise(chain: Chain) -> Generator[None, None, ChainTree]:
+    """Build the tree of a chain, node by node; all cells are bad and free."""
     tree = ChainTree(name=chain.name, leaf_type=chain.leaf_type, levels=chain.levels)
     for cell in chain.cells:
-        tree.add(cell)
+        yield from tree.add_stepwise(cell)
     return tree

@@ -7,7 +7,7 @@ same shape, so this loses nothing, and a mapping is one reference.
 
 from bisect import insort
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from extender.cells.state.ranking import Ranking
@@ -123,6 +123,19 @@ def renumber(vc: Vc, spec: VirtualCluster) -> list[Claim] | None:
     for index, claim in vc.claims.items():
         claim.virtual = vc.virtual[index]
     return renumbered
+
+
+def has_room_for(spec: VirtualCluster, claims: Sequence[Claim]) -> bool:
+    """True if a document promises at least as many cells of each level as some claims use."""
+    promised: Counter[_Rung] = Counter()
+    for promise in spec.promises:
+        promised[promise.chain, promise.level] += promise.count
+    used = Counter(
+        (claim.virtual.chain, claim.virtual.level)
+        for claim in claims
+        if claim.virtual.pinned is None
+    )
+    return all(count <= promised[rung] for rung, count in used.items())
 
 
 def _keeps_index(vc: Vc, claim: Claim) -> bool:

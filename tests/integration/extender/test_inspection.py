@@ -124,7 +124,9 @@ async def test_a_pod_is_simulated_and_nothing_changes(client: KubeClient, caller
     told = await caller.post("/v1/simulate", asked)
     assert told["outcome"] == "preempting"
     assert len(told["victims"]) == len(told["victimPods"]) == 1
-    assert told["rules"]["explanation"][-1] == "No rule applied."
+    assert told["admission"]["explanation"][-1] == "No rule applied."
+    assert (told["admission"]["class"], told["warnings"]) == ("prod", [])
+    assert "has no ledger" in told["problems"][0]
     assert await caller.get("/v1/gangs") == before
     offered = await caller.post("/v1/simulate", {**asked, "nodes": []})
     assert (offered["outcome"], offered["victims"]) == ("no-room", [])

@@ -16,6 +16,7 @@ from tests.support.state.records import a_decision
 _DAY = datetime(2026, 3, 1, tzinfo=UTC)
 _HOUR = timedelta(hours=1)
 _OBSERVATIONS = ["node", "pod"]
+_ANY_RUN = (None,) * 9 + (10,)
 _LAST = (_DAY + timedelta(days=1), UUID(int=7))
 
 
@@ -52,11 +53,11 @@ async def full(database: Database) -> Database:
         ("recent_decisions_of_subject", (10, False, _OBSERVATIONS, *_LAST, "a/7"), "subject"),
         ("why_this_pod", ("7", 10), "pod_uid"),
         ("rows_of_epoch", ("extender", 2, 500, 10), "service_epoch_sequence"),
-        ("my_last_jobs", ("user-7", 10), "gang_history_user"),
-        ("runs_of_gang", ("a/7", 10), "gang_history_gang"),
-        ("hours_of_days", (date(2026, 3, 1), date(2026, 3, 31)), "gang_days_pkey"),
-        ("hours_of_days", (date(2026, 3, 1), date(2026, 3, 31)), "gang_history_running"),
-        ("hours_between", (_DAY, _DAY + 30 * 24 * _HOUR), "gang_history_ran"),
+        ("find_runs", ("user-7", *_ANY_RUN), "gang_history_user"),
+        ("find_runs", (None, *_ANY_RUN), "gang_history_asked"),
+        ("hours_between", (_DAY, _DAY + 30 * 24 * _HOUR), "gang_days_pkey"),
+        ("hours_between", (_DAY, _DAY + 30 * 24 * _HOUR), "gang_history_running"),
+        ("hours_between", (_DAY, _DAY + 30 * 24 * _HOUR), "gang_history_held"),
     ],
 )
 async def test_the_usual_questions_are_answered_from_an_index(

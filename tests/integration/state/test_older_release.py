@@ -60,7 +60,8 @@ async def test_what_it_left_is_carried_over_while_it_still_runs(empty_database_u
         assert await ledger.release(gangs, term=TERM) == frozenset(gangs)
         late = a_decision(service="extender", epoch=4, at=datetime.now(UTC) + timedelta(days=1))
         assert await store.insert([late]) == [late]
-        [hours] = await PostgresHistory(new.pool).hours_of_days(_NOW.date(), _NOW.date())
+        history = PostgresHistory(new.pool)
+        [hours] = await history.hours_between(_NOW, _NOW + timedelta(days=1))
         assert hours.leaf_cell_hours == 6.0
 
 

@@ -7,7 +7,7 @@ import pytest
 from state.database.database import Database
 from state.database.maintenance import LogMaintenance, RetentionSettings
 from state.history.facts import GangFacts
-from state.history.runs import PostgresHistory
+from state.history.runs import PostgresHistory, RunFilter
 from state.ledger.postgres import PostgresLedger
 from state.log.postgres import PostgresDecisions
 from state.log.records import LoggedDocument
@@ -51,12 +51,12 @@ async def test_old_runs_are_forgotten_and_their_hours_are_not(database: Database
     ]
     await PostgresDecisions(database.pool).insert([a_decision(facts=fact) for fact in facts])
     history = PostgresHistory(database.pool)
-    days = ((_TODAY - 11 * _DAY).date(), (_TODAY - 11 * _DAY).date())
-    before = await history.hours_of_days(*days)
+    day = (_TODAY - 11 * _DAY, _TODAY - 10 * _DAY)
+    before = await history.hours_between(*day)
     await _maintain(database)
-    kept = {run.run for run in await history.of_gang("a/b", 10)}
+    kept = {run.facts.run for run in await history.find(RunFilter(gang="a/b"), 10)}
     assert kept == {"ended since", "goes on", "new", "waiting"}
-    assert before == await history.hours_of_days(*days)
+    assert before == await history.hours_between(*day)
     assert before[0].leaf_cell_hours == pytest.approx(1 + 12 + 24)
 
 
@@ -124,4 +124,4 @@ async def test_a_service_with_a_wrong_clock_forgets_nothing(
     await _maintain(database, now=_TODAY + wrong)
     assert len(await store.recent(10)) == 1
     assert await store.document(document.hash) == document
-    assert len(await PostgresHistory(database.pool).of_gang("a/b", 10)) == 1
+    assert len(await PostgresHistory(database.pool).find(RunFilter(gang="a/b"), 10)) == 1

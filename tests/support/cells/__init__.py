@@ -4,6 +4,7 @@ builders          `a_cluster`, `a_gang`, `a_node_cell`, `an_engine`: the vocabul
 engine_calls      calls of an engine that tests repeat
 engine_world      `EngineWorld`: an engine to ask, place, bind and end, checked after each step
 engine_history    a random history of an engine, compared with brute force
+following         `Following`: a random history of nodes that come, go and move under gangs
 random_clusters   small random clusters whose promises can be kept
 brute_force       what trying everything gives
 comparison        an engine's decision compared with brute force

@@ -5,5 +5,6 @@ gang_pods    pods of gangs that use whole nodes of it
 planning     `Planning`: a planner over it, and the pods that it lets go
 waiting      the view of waiting gangs over it
 leading      a replica that always leads
+simulating   `SimulatedWorld`: a webhook, a planner and a simulator over one ledger
 group_sizes  PodGroups that all need the same number of members
 """

@@ -261,6 +261,15 @@ class Installation:
             found: dict[str, Any] = await answer.json()
             return found
 
+    async def ask(self, path: str, body: dict[str, Any]) -> dict[str, Any]:
+        """Post to the leader, as the admin."""
+        url = self.scheduler_asks + path
+        post = self._http.post(url, json=body, headers=self.admin, ssl=self.trust())
+        async with post as answer:
+            assert answer.status == 200, await answer.text()
+            found: dict[str, Any] = await answer.json()
+            return found
+
     async def wait_ready(self, url: str) -> None:
         """Wait until a service says that it is ready."""
 

@@ -51,6 +51,7 @@ def _facts(submission: Submission, usage: Occupancy | None, present: str) -> Fac
         "current": submission.leaf_count,
         "occupied": held + submission.leaf_count,
         "occupiedHigh": held_high + (submission.leaf_count if present in HIGH else 0),
+        "occupiedLow": held - held_high + (0 if present in HIGH else submission.leaf_count),
         "labels": submission.labels,
     }
 
@@ -91,6 +92,7 @@ def read_plainly(
         if usage is not None and not (
             _holds(rule.get("occupied", ""), facts["occupied"])
             and _holds(rule.get("occupiedHigh", ""), facts["occupiedHigh"])
+            and _holds(rule.get("occupiedLow", ""), facts["occupiedLow"])
         ):
             continue
         if when and not (usage is None and "occupied" in when):
@@ -99,8 +101,8 @@ def read_plainly(
                 warnings.append((index, "when-failed"))
             if not answer:
                 continue
-        numbers = [rule.get("occupied", ""), rule.get("occupiedHigh", "")]
-        if usage is None and (numbers != ["", ""] or "occupied" in when):
+        numbers = [rule.get(name, "") for name in ("occupied", "occupiedHigh", "occupiedLow")]
+        if usage is None and (any(number != "" for number in numbers) or "occupied" in when):
             warnings.append((index, "usage-unknown"))
             return "admitted", present, hits, warnings
         if rule["then"] in ("retain", "fail"):

@@ -32,9 +32,8 @@ def step(world: PlannerWorld) -> list[Action]:
 
 def notices(world: PlannerWorld) -> dict[str, str]:
     """Step, and return the new reasons by gang: empty for a gang that waits no longer."""
-    step = world.planner.step(now=world.now)
-    world.actions += step.actions
-    return {gang.name: tell.reason.text if tell else "" for gang, tell in step.notices.items()}
+    found = world.think()
+    return {gang.name: tell.reason.text if tell else "" for gang, tell in found.items()}
 
 
 def run(world: PlannerWorld) -> None:

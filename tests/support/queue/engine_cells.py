@@ -18,6 +18,7 @@ class EngineCells:
         self.asked = 0
         self.forget_member = engine.forget_member
         self.renew = engine.renew
+        self.is_ready = engine.is_ready
         self.placement = engine.placement
         self.has_place = engine.has_place
         self.is_preempting = engine.is_preempting

@@ -9,8 +9,17 @@ from dataclasses import dataclass, replace
 
 from extender.cells.engine import Engine
 from extender.cells.model import MemberRequest, PlacedMember
+from extender.cells.views.listings import run_to_end
 from extender.queue.gang_planner import GangPlanner
-from extender.queue.model import Action, EvictPod, NominatePod, QueuedPod, ReleaseHelper, ReleasePod
+from extender.queue.model import (
+    Action,
+    EvictPod,
+    NominatePod,
+    Notice,
+    QueuedPod,
+    ReleaseHelper,
+    ReleasePod,
+)
 from policy.placement import Placement
 from policy.pod_resources import Shortage
 from policy.submission import GangKey, NodeName, PodUid
@@ -121,8 +130,21 @@ class PlannerWorld(UnlimitedNodes):
         for gang in {self.pods[uid].seen_as.request.gang for uid in self.being_bound}:
             self.engine.renew(gang, now=self.now)
         self.planner.expire(self.engine.expire(now=self.now))
-        self.actions += self.planner.step(now=self.now).actions
+        self.think()
         self._answer()
+
+    def think(self) -> dict[GangKey, Notice | None]:
+        """Make a step of the planner, and those that it had to prepare; return the notices."""
+        notices: dict[GangKey, Notice | None] = {}
+        is_prepared = True
+        while is_prepared:
+            step = self.planner.step(now=self.now)
+            self.actions += step.actions
+            notices |= step.notices
+            is_prepared = step.to_prepare is not None
+            if step.to_prepare is not None:
+                run_to_end(self.engine.prepare_stepwise(step.to_prepare))
+        return notices
 
     # -- watching
 

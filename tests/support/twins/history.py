@@ -1,88 +1,151 @@
 """The history of gangs in memory, for tests. `tests/contract` runs one suite on both stores."""
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
-from datetime import UTC, date, datetime, time, timedelta
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
 
-from state.history.facts import GangFacts
-from state.history.runs import Hours
+from policy.errors import BackendError
+from state.history.facts import Certainty, GangFacts, RunTable
+from state.history.runs import Hours, RecordedPod, RunFilter, RunPosition, StoredRun
 
 _SECONDS_PER_HOUR = 3600
+_FIELDS = ("user_name", "group_name", "vc", "gang", "outcome")
+
+Hold = tuple[datetime, datetime | None, int, str | None]
+"""From when, until when, how many leaf cells, of which type."""
 
 
 class MemoryHistory:
-    """The queries of `PostgresHistory`, over facts by run."""
+    """The queries of `PostgresHistory`; `is_away` makes it fail like an unavailable database."""
 
-    def __init__(self, facts: Mapping[str, GangFacts]) -> None:
-        self._facts = facts
+    def __init__(self, runs: RunTable | None = None) -> None:
+        self.runs = RunTable() if runs is None else runs
+        self.is_away = False
 
-    async def of_user(self, user_name: str, limit: int) -> list[GangFacts]:
-        """Return the newest runs of one user's gangs, newest first."""
-        return self._newest("user_name", user_name, limit)
+    async def find(
+        self, wanted: RunFilter, limit: int, *, before: RunPosition | None = None
+    ) -> list[StoredRun]:
+        """Return runs, the newest first."""
+        self._check_available()
+        found = [facts for facts in self.runs.values() if _is_wanted(facts, wanted)]
+        found = [facts for facts in found if before is None or _order(facts) < _key(before)]
+        found.sort(key=_order, reverse=True)
+        return [self._stored(facts) for facts in found[:limit]]
 
-    async def of_gang(self, gang: str, limit: int) -> list[GangFacts]:
-        """Return the newest runs of one gang, newest first."""
-        return self._newest("gang", gang, limit)
-
-    async def hours_of_days(self, first: date, last: date) -> list[Hours]:
-        """Sum the leaf-cell-hours of whole UTC days."""
-        since = datetime.combine(first, time(), UTC)
-        until = datetime.combine(last, time(), UTC) + timedelta(days=1)
-        found = [_Part.of(fact, since, until) for fact in self._facts.values()]
-        # A run that ends at midnight counts for the day before; a later end is another day's.
-        return _sum_parts(
-            replace(part, gangs=int(part.fact.ended_at is None or part.fact.ended_at <= until))
-            for part in found
+    def _stored(self, facts: GangFacts) -> StoredRun:
+        same = (facts.gang, facts.workload_uid)
+        earlier = [
+            one
+            for one in self.runs.values()
+            if (one.gang, one.workload_uid) == same and _order(one) <= _order(facts)
+        ]
+        now = datetime.now(UTC)
+        hours = sum(
+            _hours_of(hold, datetime.min.replace(tzinfo=UTC), now) for hold in _holds(facts)
         )
+        return StoredRun(facts=facts, attempt=len(earlier), leaf_cell_hours=hours)
+
+    async def open_runs(self, limit: int, *, after: str = "") -> list[GangFacts]:
+        """Return runs that have not ended, sorted by name, after a name."""
+        self._check_available()
+        names = sorted(name for name, run in self.runs.items() if run.ended_at is None)
+        return [self.runs[name] for name in names if name > after][:limit]
+
+    async def recorded(self, pod_uids: Sequence[str]) -> Mapping[str, RecordedPod]:
+        """Return the pods, among those given, that are recorded."""
+        self._check_available()
+        found = {}
+        for uid in pod_uids:
+            run = self.runs.get(self.runs.run_of.get(uid, ""))
+            if run is not None:
+                member = run.members[uid]
+                found[uid] = RecordedPod(
+                    certainty=Certainty(member["certainty"]),
+                    has_run_ended=run.ended_at is not None,
+                    told=member.get("told"),
+                )
+        return found
 
     async def hours_between(self, since: datetime, until: datetime) -> list[Hours]:
-        """Sum the leaf-cell-hours between two moments."""
-        return _sum_parts(_Part.of(fact, since, until) for fact in self._facts.values())
+        """Sum the leaf-cell-hours between two moments, and count the gangs that ran then."""
+        self._check_available()
+        sums: dict[tuple[str | None, ...], Hours] = {}
+        for facts in self.runs.values():
+            for leaf_type, hours in _hours_by_type(facts, since, until).items():
+                names = (facts.user_name, facts.group_name, facts.vc, facts.granted_class)
+                whose = tuple(name or None for name in (*names, leaf_type))
+                known = sums.get(whose) or _no_hours(whose)
+                sums[whose] = replace(
+                    known,
+                    leaf_cell_hours=known.leaf_cell_hours + hours,
+                    gangs=known.gangs + 1,
+                )
+        return [sums[whose] for whose in sorted(sums, key=_nulls_last)]
 
-    def _newest(self, name: str, value: str, limit: int) -> list[GangFacts]:
-        found = [fact for fact in self._facts.values() if getattr(fact, name) == value]
-        # In descending order, Postgres sorts NULL first.
-        found.sort(key=lambda fact: (fact.asked_at is None, fact.asked_at), reverse=True)
-        return found[:limit]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Part:
-    """The use of one run between two moments."""
-
-    fact: GangFacts
-    seconds: float
-    gangs: int = 1
-
-    @classmethod
-    def of(cls, fact: GangFacts, since: datetime, until: datetime) -> "_Part":
-        if fact.started_at is None:
-            return cls(fact=fact, seconds=0.0)
-        end = min(fact.ended_at or datetime.now(UTC), until)
-        return cls(fact=fact, seconds=(end - max(fact.started_at, since)).total_seconds())
+    def _check_available(self) -> None:
+        if self.is_away:
+            raise BackendError("the store is unavailable")
 
 
-def _sum_parts(parts: Iterable[_Part]) -> list[Hours]:
-    sums: dict[tuple[str | None, ...], Hours] = {}
-    for part in parts:
-        if part.seconds <= 0:
-            continue
-        fact = part.fact
-        names = (fact.user_name, fact.group_name, fact.vc, fact.granted_class)
-        user, group, vc, class_name = whose = tuple(name or None for name in names)
-        known = sums.get(whose) or Hours(
-            user_name=user,
-            group_name=group,
-            vc=vc,
-            class_name=class_name,
-            leaf_cell_hours=0.0,
-            gangs=0,
-        )
-        hours = (fact.leaf_count or 0) * part.seconds / _SECONDS_PER_HOUR
-        sums[whose] = replace(
-            known, leaf_cell_hours=known.leaf_cell_hours + hours, gangs=known.gangs + part.gangs
-        )
-    return [sums[whose] for whose in sorted(sums, key=_nulls_last)]
+def _is_wanted(facts: GangFacts, wanted: RunFilter) -> bool:
+    has_ended = facts.ended_at is not None
+    return (
+        all(getattr(wanted, name) in (None, getattr(facts, name)) for name in _FIELDS)
+        and wanted.has_ended in (None, has_ended)
+        and (wanted.since is None or facts.ended_at is None or facts.ended_at > wanted.since)
+        and (wanted.until is None or _order(facts)[0] < wanted.until)
+    )
+
+
+def _order(facts: GangFacts) -> tuple[datetime, str]:
+    assert facts.asked_at is not None, "a run is recorded with its submission"
+    return facts.asked_at, facts.run
+
+
+def _key(position: RunPosition) -> tuple[datetime, str]:
+    return position.asked_at, position.run
+
+
+def _holds(facts: GangFacts) -> Iterator[Hold]:
+    if not facts.members and facts.started_at is not None:
+        yield facts.started_at, facts.ended_at, facts.leaf_count or 0, facts.leaf_type
+    for member in facts.members.values():
+        if "bound" in member:
+            ended = member.get("ended")
+            yield (
+                datetime.fromisoformat(member["bound"]),
+                datetime.fromisoformat(ended) if ended else facts.ended_at,
+                member["leafCells"],
+                member.get("leafType") or facts.leaf_type,
+            )
+
+
+def _hours_by_type(facts: GangFacts, since: datetime, until: datetime) -> dict[str | None, float]:
+    found: dict[str | None, float] = {}
+    for hold in _holds(facts):
+        hours = _hours_of(hold, since, until)
+        if hours > 0:
+            found[hold[3]] = found.get(hold[3], 0.0) + hours
+    return found
+
+
+def _hours_of(hold: Hold, since: datetime, until: datetime) -> float:
+    begin, end, leaf_count, _ = hold
+    stop = min(end or datetime.now(UTC), until)
+    return max(0.0, leaf_count * (stop - max(begin, since)).total_seconds() / _SECONDS_PER_HOUR)
+
+
+def _no_hours(whose: tuple[str | None, ...]) -> Hours:
+    user, group, vc, class_name, leaf_type = whose
+    return Hours(
+        user_name=user,
+        group_name=group,
+        vc=vc,
+        class_name=class_name,
+        leaf_type=leaf_type,
+        leaf_cell_hours=0.0,
+        gangs=0,
+    )
 
 
 def _nulls_last(values: tuple[str | None, ...]) -> list[tuple[bool, str]]:

@@ -7,7 +7,7 @@ from itertools import groupby
 
 from policy.errors import BackendError
 from state.database.column_values import to_text
-from state.history.facts import GangFacts, merge_all
+from state.history.facts import RunTable
 from state.log import codec
 from state.log.positions import END, Position
 from state.log.records import DecisionRecord, LoggedDocument
@@ -20,7 +20,7 @@ class MemoryDecisions:
         self.records: list[DecisionRecord] = []
         self.documents: dict[str, LoggedDocument] = {}
         self.terms: dict[tuple[str, int], datetime] = {}
-        self.history: dict[str, GangFacts] = {}
+        self.history = RunTable()
         self.is_away = False
 
     async def insert(self, records: Sequence[DecisionRecord]) -> list[DecisionRecord]:
@@ -40,9 +40,8 @@ class MemoryDecisions:
         self.records += [replace(record, documents=(), facts=None) for record in new]
         for document in (document for record in records for document in record.documents):
             self.documents.setdefault(document.hash, document)
-        facts = [record.facts for record in records if record.facts]
-        for fact in merge_all([*self.history.values(), *facts]):
-            self.history[fact.run] = fact
+        for facts in (record.facts for record in records if record.facts):
+            self.history.record(facts)
 
     async def recent(
         self,

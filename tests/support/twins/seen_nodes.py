@@ -1,6 +1,5 @@
 """The nodes that were seen lately, in memory."""
 
-from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -12,11 +11,14 @@ from policy.submission import NodeName
 from state.ledger.ledger import LeaderTerm
 
 _Pairs = tuple[tuple[str, int], ...]
+_Labels = tuple[tuple[str, str], ...]
 
 
 @dataclass
 class _Row:
     labels: dict[str, str]
+    cpu: int | None = None
+    memory: int | None = None
     left_at: datetime | None = None
 
 
@@ -28,6 +30,7 @@ class MemorySeenNodes:
     fails: bool = False
     rows: dict[tuple[NodeName, _Pairs], _Row] = field(default_factory=dict)
     epoch: int = 0
+    changes: int = 0
 
     async def observe(
         self, nodes: Sequence[LiveNode], *, gone: Sequence[NodeName], term: LeaderTerm
@@ -37,8 +40,12 @@ class MemorySeenNodes:
         for name in gone:
             self._leave(name, now)
         for node in nodes:
-            self._leave(node.name, now)
-            self.rows[node.name, tuple(sorted(node.leaf_counts.items()))] = _Row(dict(node.labels))
+            key = node.name, tuple(sorted(node.leaf_counts.items()))
+            row = _Row(dict(node.labels), node.cpu, node.memory)
+            if self.rows.get(key) != row:
+                self._leave(node.name, now)
+                self.rows[key] = row
+                self.changes += 1
         self.rows = {key: row for key, row in self.rows.items() if self._counts(row)}
 
     async def retain(self, names: Sequence[NodeName], *, term: LeaderTerm) -> None:
@@ -55,19 +62,31 @@ class MemorySeenNodes:
             known = largest.get(name)
             if self._counts(row) and (known is None or _total(pairs) > _total(known[0])):
                 largest[name] = pairs, row
-        groups = Counter(
-            (pairs, tuple(sorted((key, row.labels[key]) for key in keys if key in row.labels)))
-            for pairs, row in largest.values()
-        )
+        groups: dict[tuple[_Pairs, _Labels], list[_Row]] = {}
+        for pairs, row in largest.values():
+            labels = tuple(sorted((key, row.labels[key]) for key in keys if key in row.labels))
+            groups.setdefault((pairs, labels), []).append(row)
         return tuple(
-            NodeCount(labels=dict(labels), leaf_counts=dict(pairs), number=number)
-            for (pairs, labels), number in sorted(groups.items())
+            NodeCount(
+                labels=dict(labels),
+                leaf_counts=dict(pairs),
+                number=len(rows),
+                cpu=_most([row.cpu for row in rows]),
+                memory=_most([row.memory for row in rows]),
+            )
+            for (pairs, labels), rows in sorted(groups.items())
         )
+
+    async def version(self) -> int:
+        if self.fails:
+            raise BackendError("no database")
+        return self.changes
 
     def _leave(self, name: NodeName, now: datetime) -> None:
         for (other, _), row in self.rows.items():
             if other == name and row.left_at is None:
                 row.left_at = now
+                self.changes += 1
 
     def _counts(self, row: _Row) -> bool:
         kept = timedelta(days=SEEN_DAYS)
@@ -79,6 +98,11 @@ class MemorySeenNodes:
         if term.epoch < self.epoch:
             raise ConflictError("another leader writes now")
         self.epoch = term.epoch
+
+
+def _most(amounts: Sequence[int | None]) -> int | None:
+    known = [amount for amount in amounts if amount is not None]
+    return max(known) if len(known) == len(amounts) else None
 
 
 def _total(pairs: _Pairs) -> int:

@@ -96,3 +96,47 @@ items:
         f'{path}: ConfigMap a: cellgate.io/policy: "rulez"',
         'ConfigMap c: rules[0].then: "nowhere"',
     ]
+
+
+CLUSTERS = {
+    "hived": (
+        """\
+kubeApiServerAddress: http://10.0.0.1:8080
+physicalCluster:
+  skuTypes: {G: {gpu: 1, cpu: 4}}
+  physicalCells: []
+virtualClusters: {}
+""",
+        [
+            "kubeApiServerAddress: is a setting of HiveD's process and has no effect here",
+            "physicalCluster.skuTypes: is read, but CPU and memory of leaf types are not used; "
+            "pods state what they need, and shapes can set it",
+        ],
+    ),
+    "derived": (
+        """\
+apiVersion: cellgate.io/v1
+kind: Cluster
+nodeTopology:
+- {levels: [kubernetes.io/hostname], leafResource: google.com/tpu, leafTypeLabel: type}
+- {levels: [kubernetes.io/hostname], leafResource: nvidia.com/gpu, leafTypeLabel: type}
+""",
+        [
+            'nodeTopology[0].leafResource: "google.com/tpu" is not served: cells are built of '
+            "amd.com/gpu, nvidia.com/gpu only"
+        ],
+    ),
+}
+
+
+@pytest.mark.parametrize("form", CLUSTERS)
+def test_what_has_no_effect_is_a_warning(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], form: str
+) -> None:
+    text, warnings = CLUSTERS[form]
+    path = tmp_path / "cluster.yaml"
+    path.write_text(text)
+    assert _check(path) is Exit.OK
+    *told, last = capsys.readouterr().out.splitlines()
+    assert told == [f"warning: {path}: {warning}" for warning in warnings]
+    assert last.startswith("ok: policy version ")

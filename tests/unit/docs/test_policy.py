@@ -20,5 +20,6 @@ def test_the_page_shows_every_kind_once() -> None:
 
 
 def test_the_documents_are_a_policy_together() -> None:
-    policy = build_from_files([(f"document {i}", one) for i, one in enumerate(_documents())])
+    documents = [(f"document {i}", one) for i, one in enumerate(_documents())]
+    policy = build_from_files(documents).policy
     assert policy.classes.names == ("prod", "test", "oppo")

@@ -11,7 +11,9 @@ from policy.rules.patterns import parse_pattern
 from policy.rules.rule_table import Rule
 from tests.support.policy.documents import CLASSES, HEAD, classes_of, rules_of
 
-RULE_KEYS = "user, group, vc, priority, current, occupied, occupiedHigh, when, then, note"
+RULE_KEYS = (
+    "user, group, vc, priority, current, occupied, occupiedHigh, occupiedLow, when, then, note"
+)
 
 
 def _problems(text: str, *, kind: DocumentKind | None = None) -> list[str]:

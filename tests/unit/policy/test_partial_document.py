@@ -32,7 +32,7 @@ rules:
 """
     assert _problems(classes=CLASSES_TEXT, rules=rules) == [
         "rules: rules[0].colour: unknown key; known keys are user, group, vc, priority, current, "
-        "occupied, occupiedHigh, when, then, note",
+        "occupied, occupiedHigh, occupiedLow, when, then, note",
         'rules: rules[1].user: is not a valid regular expression: missing ) in "("',
         'rules: rules[1].current: must be a comparison such as "> 4" or 4, not "about 4"',
         "rules: rules[2]: can never apply: rule 1 (retain) matches the same gangs and stops",

@@ -38,11 +38,18 @@ class MixedLoad:
     """A cluster under mixed load: gangs of all kinds come, run and go; nodes fail."""
 
     def __init__(
-        self, seed: int, text: str, *, has_grace: bool = False, is_short: bool = False
+        self,
+        seed: int,
+        text: str,
+        *,
+        has_grace: bool = False,
+        is_short: bool = False,
+        changes_to: str | None = None,
     ) -> None:
         """`has_grace`: members are told to end some time before they have.
 
-        `is_short`: nodes lack more than leaf cells, now and then.
+        `is_short`: nodes lack more than leaf cells, now and then. `changes_to`: another document
+        that replaces the first one, and so on, step by step while all else happens.
         """
         self.store = MemoryDecisions()
         self.log = DecisionLog(self.store)
@@ -53,6 +60,9 @@ class MixedLoad:
         self._words |= {"refresh": 1, "rerank": 1} | (
             {"leave": 3, "linger": 1, "raise_one": 2, "budget": 2} if has_grace else {}
         )
+        self._words |= {"change": 2, "advance": 6} if changes_to else {}
+        self._texts = [text, changes_to or text]
+        self._change_under_way: Iterator[None] = iter(())
         self._random = Random(seed)
         self._room = Random(seed) if is_short else None
         self._text = text
@@ -67,6 +77,7 @@ class MixedLoad:
         self._epoch += 1
         journal = LogJournal(self.log, epoch=self._epoch, clock=Clock())
         self.cluster = Cluster(lease_seconds=10, journal=journal)
+        self._change_under_way = iter(())
         for name, is_healthy in self._alive.items():
             self.cluster.observe_node(node_of(name, is_healthy=is_healthy))
         self.cluster.use_document(self._text)
@@ -202,10 +213,27 @@ class MixedLoad:
         for uid, bound in self.running.items():
             rank = ranks.get(bound.request.gang, bound.request.priority)
             self.running[uid] = replace(bound, request=replace(bound.request, priority=rank))
+        self._finish()
         self.cluster.rerank(ranks)
         check(self.cluster._engine)
 
+    def _change(self) -> None:
+        """Another document is to be in force."""
+        self._finish()
+        self._texts.reverse()
+        self._change_under_way = self.cluster.use_document_stepwise(self._texts[0])
+
+    def _advance(self) -> None:
+        for _ in range(self._random.choice([1, 3, 10])):
+            next(self._change_under_way, None)
+        check(self.cluster._engine)
+
+    def _finish(self) -> None:
+        for _ in self._change_under_way:
+            pass
+
     def _refresh(self) -> None:
+        self._finish()
         name = self._random.choice(NODES)
         self.cluster.forget_node(name)
         if self.cluster.is_stale:
@@ -221,6 +249,13 @@ def _loads() -> Iterator[tuple[int, str]]:
         yield seed, derived_text(a=4, b=3)
     # A late member for whom nothing can be reserved until its victims have ended.
     yield 211, derived_text(a=4, b=3)
+
+
+@pytest.mark.parametrize("seed", range(6))
+async def test_changes_of_the_document_that_take_many_steps_are_decided_alike(seed: int) -> None:
+    texts = [derived_text(a=4, b=3), derived_text(a=2, b=5), hived_text(racks=2, nodes=4, a=4, b=3)]
+    load = MixedLoad(seed, texts[seed % 2], changes_to=texts[1 + seed % 2], has_grace=True)
+    assert {"changing", "advanced", "placed"} <= await _decide_alike(load)
 
 
 @pytest.mark.parametrize(("seed", "text"), list(_loads()))

@@ -1,5 +1,6 @@
 """Gangs that quotas lowered are raised when the quotas have room, the oldest first."""
 
+import asyncio
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -96,6 +97,7 @@ class RaiserWorld:
             policies=self.policies,
             to_request=self.shell.to_request,
             to_bound=self.shell.to_bound,
+            turn=asyncio.Lock(),
         ).start()
         self.raiser = ClassRaiser(
             ledger=self.ledger,

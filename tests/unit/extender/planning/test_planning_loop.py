@@ -6,6 +6,7 @@ from datetime import datetime
 
 import pytest
 
+from extender.cells.views.listings import run_to_end
 from extender.outcomes.evictions import Evictions
 from extender.planning.action_executor import ActionExecutor
 from extender.planning.pending_writes import PendingWrites
@@ -154,7 +155,7 @@ async def test_a_gang_of_a_class_that_is_not_listed_is_told_and_planned_once_it_
         await plans.looked()
         assert list(plans.waiting()) == ["lab/a"]
         plans.classes = NO_CLASSES
-        plans.planner.rerank()
+        run_to_end(plans.planner.rerank())
         assert await plans.looked() == ["uid-of-a"]
         assert plans.waiting() == {}
 

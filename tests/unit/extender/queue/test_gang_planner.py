@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from extender.cells.views.listings import run_to_end
 from extender.queue.model import NominatePod, ReleasePod
 from policy.submission import NodeName, PodUid
 from tests.support.cells.builders import a_gang
@@ -129,7 +130,7 @@ def test_who_waits_is_ordered_by_the_priority_that_its_class_has_now() -> None:
     for name, priority in (("old", 0), ("high", 5)):
         submit(world, a_gang(name).of(4, 4).at(priority))
     now = {PodUid(f"old-{index}"): 9 for index in range(2)}
-    world.planner.rerank(now.get)
+    run_to_end(world.planner.rerank(now.get))
     placed = {action.uid for action in step(world)}
     assert placed == {"old-0", "old-1"}
 

@@ -4,6 +4,7 @@ import pytest
 
 from extender.cluster.cluster import Cluster
 from extender.cluster.journal import NoJournal
+from extender.room.cluster_room import ClusterRoom
 from extender.upkeep.node_recorder import NodeRecorder
 from policy.errors import BackendError
 from policy.submission import NodeName
@@ -20,7 +21,10 @@ class World:
         for name in names:
             self.join(name)
         self.seen = MemorySeenNodes()
-        self.recorder = NodeRecorder(self.seen, cluster=self.cluster, term=lambda: TERM)
+        self.room = ClusterRoom()
+        self.recorder = NodeRecorder(
+            self.seen, cluster=self.cluster, room=self.room, term=lambda: TERM
+        )
 
     def join(self, name: str) -> None:
         self.cluster.observe_node(a_node(name).read())
@@ -38,6 +42,17 @@ async def test_a_term_begins_with_all_nodes_and_goes_on_with_changes() -> None:
     world.cluster.forget_node(NodeName("n1"))
     await world.recorder.write()
     assert world.noted() == {"n1": False, "n2": True, "n3": True}
+
+
+async def test_what_nodes_have_of_cpu_and_memory_is_noted_when_it_changes() -> None:
+    world = World("n1")
+    await world.recorder.write()
+    (row,) = world.seen.rows.values()
+    assert (row.cpu, row.memory) == (None, None)
+    world.room.put_node(NodeName("n1"), {"cpu": 64_000, "memory": 2**38})
+    await world.recorder.write()
+    (row,) = world.seen.rows.values()
+    assert (row.cpu, row.memory) == (64_000, 2**38)
 
 
 async def test_nodes_that_left_before_the_term_are_noted_as_gone() -> None:

@@ -1,10 +1,12 @@
 """Classes that change under running gangs."""
 
+import asyncio
 from collections.abc import Mapping
 
 import pytest
 
 from extender.cells.model import Decision, Place, Preempt
+from extender.cells.views.listings import Stepwise, run_to_end
 from extender.cluster.journal import DecisionContext
 from extender.upkeep.reranker import Reranker
 from kube.follow.policies import PolicySink
@@ -33,7 +35,7 @@ class Ranks:
     def __init__(self) -> None:
         self.policies = PolicySink(KeptEvents())
         self.shell = Shell(classes=lambda: self.policies.policy.classes)
-        self.use(high=10, low=5, oppo=-1)
+        self.policies.upsert(classes({"high": 10, "low": 5, "oppo": -1}))
         self.shell.recover()
         self.reranker = Reranker(
             cluster=self.shell.cluster,
@@ -41,11 +43,17 @@ class Ranks:
             policies=self.policies,
             to_request=self.shell.to_request,
             to_bound=self.shell.to_bound,
+            turn=asyncio.Lock(),
         )
         self.reranker.start()
 
-    def use(self, **priorities: int) -> None:
+    def change(self, **priorities: int) -> Stepwise[None]:
+        """A Classes document that gangs have not followed yet."""
         self.policies.upsert(classes(priorities))
+        return self.reranker.rerank()
+
+    def use(self, **priorities: int) -> None:
+        run_to_end(self.change(**priorities))
 
     def ask(self, name: str, class_name: str, *, gang_size: int = 1) -> Decision:
         pod = a_pod(name).with_gpus(8).in_vc("lab").of_class(class_name)
@@ -66,6 +74,21 @@ class Ranks:
 @pytest.fixture
 def ranks() -> Ranks:
     return Ranks()
+
+
+def test_no_gang_is_preempted_while_only_some_gangs_have_their_new_priorities(
+    ranks: Ranks,
+) -> None:
+    for name in ("a", "b", "c", "d"):
+        assert isinstance(ranks.ask(name, "high"), Place)
+    steps = ranks.change(high=100, low=50, oppo=-1)
+    for _ in range(3):
+        assert not isinstance(ranks.ask("e", "low"), Preempt), "50 is less than 100, not than 10"
+        next(steps)
+    run_to_end(steps)
+    assert not isinstance(ranks.ask("e", "low"), Preempt)
+    ranks.use(high=10, low=50, oppo=-1)
+    assert isinstance(ranks.ask("e", "low"), Preempt)
 
 
 def test_a_gang_counts_at_the_priority_that_its_class_has_now(ranks: Ranks) -> None:

@@ -207,11 +207,18 @@ def test_promises_name_chain_and_level_by_first_and_last_part() -> None:
     }
 
 
+SKUS = (
+    "is read, but CPU and memory of leaf types are not used; pods state what they need, and "
+    "shapes can set it"
+)
+
+
 def test_the_settings_of_hiveds_process_are_ignored_with_a_warning() -> None:
     document = cluster_of(MIXED)
     assert [str(warning) for warning in document.warnings] == [
         "kubeApiServerAddress: is a setting of HiveD's process and has no effect here",
         "webServerAddress: is a setting of HiveD's process and has no effect here",
+        f"physicalCluster.skuTypes: {SKUS}",
     ]
     assert document.build().warnings == document.warnings
     assert not document.depends_on_nodes
@@ -230,7 +237,8 @@ def test_historic_words_and_the_booleans_of_old_yaml_are_understood() -> None:
     text = hived().replace("physicalCluster:", "physicalCluster:\n  gpuTypes: {G: {gpu: 1}}")
     old = text.replace("isNodeLevel: true", "isNodeLevel: Yes").replace("{gpu: 1}", "7")
     assert topology_of(old) == topology_of(hived())
-    assert warnings_of(old.replace("gpuTypes", "leafCellTypes")) == []
+    other = old.replace("gpuTypes", "leafCellTypes")
+    assert warnings_of(other) == [f"physicalCluster.leafCellTypes: {SKUS}"]
 
 
 def test_names_may_look_like_numbers() -> None:
@@ -280,4 +288,5 @@ def test_unknown_keys_beyond_counting_are_one_warning() -> None:
 def test_hiveds_own_examples_are_read(path: Path) -> None:
     built = cluster_of(path.read_text()).build()
     assert built.problems == ()
-    assert {warning.path for warning in built.warnings} <= {"kubeApiServerAddress"}
+    paths = {warning.path for warning in built.warnings}
+    assert paths <= {"kubeApiServerAddress", "physicalCluster.skuTypes"}

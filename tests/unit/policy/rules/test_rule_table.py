@@ -64,6 +64,9 @@ def test_every_field_must_match(condition: str, submission: Submission, matches:
         ("occupiedHigh: 2", Occupancy(occupied=9, occupied_high=0), "prod", True),
         ("occupiedHigh: 2", Occupancy(occupied=9, occupied_high=2), "oppo", False),
         ("occupiedHigh: 2", Occupancy(occupied=9, occupied_high=3), "oppo", True),
+        ("occupiedLow: 2", Occupancy(occupied=9, occupied_high=7), "prod", False),
+        ("occupiedLow: 5", Occupancy(occupied=9, occupied_high=7), "oppo", True),
+        ("occupiedLow: 6", Occupancy(occupied=9, occupied_high=7), "oppo", False),
         (
             "when: occupied == 13 && occupiedHigh == 3",
             Occupancy(occupied=9, occupied_high=3),

@@ -7,6 +7,7 @@ import pytest
 from kube.follow.priority_classes import PriorityClassSink
 from policy.cluster.document import LiveNode
 from policy.submission import NodeName
+from state.nodes.node_facts import NodeFacts
 from state.nodes.seen_nodes import SeenNodes
 from tests.support.kube.config_maps import a_policy_map
 from tests.support.policy.documents import CLASSES_TEXT
@@ -14,7 +15,6 @@ from tests.support.state.charges import TERM
 from tests.support.twins.seen_nodes import MemorySeenNodes
 from tests.support.webhook.review_requests import a_review
 from tests.support.webhook.reviews import Responding, Webhook
-from webhook.node_facts import NodeFacts
 from webhook.reviews import policy_reviews
 from webhook.reviews.policy_reviews import PolicyReviews
 from webhook.wire import ReviewResponse
@@ -39,7 +39,9 @@ def _reviews(webhook: Webhook, *, seen: SeenNodes | None = None, **values: int) 
             webhook.sink,
             priorities=priorities,
             ledger=ledger,
-            nodes=NodeFacts(seen, policies=webhook.sink, monotonic=lambda: 0.0),
+            nodes=NodeFacts(
+                seen, document=lambda: webhook.sink.policy.cluster, monotonic=lambda: 0.0
+            ),
             admins=["root"],
         )
     )
@@ -158,3 +160,23 @@ async def test_what_cannot_be_read_is_not_for_a_groups_admin_to_change(deletes: 
         "the stored document cannot be parsed, so only a policy admin may change it"
     )
     assert (await reviews.validate(a_review(after, old=broken, user="root"))).is_allowed
+
+
+async def test_what_has_no_effect_is_told_at_apply() -> None:
+    reviews = _reviews(Webhook(), seen=await _four_nodes())
+    unserved = CLUSTER.replace("nvidia.com/gpu", "google.com/tpu")
+    answer = await reviews.validate(a_review(a_policy_map("cluster", unserved), user="root"))
+    assert (answer.is_allowed, list(answer.warnings)) == (
+        True,
+        [
+            'cellgate: nodeTopology[0].leafResource: "google.com/tpu" is not served: cells are '
+            "built of amd.com/gpu, nvidia.com/gpu only"
+        ],
+    )
+    settings = "".join(f"strange{place}: 1\n" for place in range(12))
+    hived = f"{settings}physicalCluster: {{}}\n"
+    answer = await reviews.validate(a_review(a_policy_map("cluster", hived), user="root"))
+    assert (len(answer.warnings), answer.warnings[-1]) == (
+        11,
+        "cellgate: 2 more warnings; see cellgate check",
+    )

@@ -31,6 +31,8 @@ async def a_webhook(cluster: str, *, nodes: int = 4, **policies: str) -> Webhook
             name=NodeName(f"n{index}"),
             labels={"nvidia.com/gpu.product": "A100"},
             leaf_counts={"nvidia.com/gpu": 8},
+            cpu=64_000 + index,
+            memory=2**38,
         )
         for index in range(nodes)
     ]
@@ -80,6 +82,48 @@ async def test_a_gang_larger_than_its_vc_is_told_and_may_be_refused(text: str) -
     for one in (job, a_job(8, labels=gang, kind="CronJob", parallelism=3)):
         refused = await strict.templates.mutate(a_review(one))
         assert refused.message.endswith(f"template: {sentence}")
+
+
+async def test_a_pod_that_requests_more_than_any_node_has_is_told_and_may_be_refused() -> None:
+    def requesting(cpu: str, memory: str) -> Any:
+        pod = a_pod(8)
+        pod["spec"]["containers"][0]["resources"]["requests"] = {"cpu": cpu, "memory": memory}
+        return pod
+
+    webhook = await a_webhook(derived_text(lab=2))
+    assert said(await webhook.pods.mutate(a_review(requesting("64003m", "256Gi")))) == []
+    cpu = (
+        "can never start: one pod requests 65 CPUs, but the largest node has 64.003 CPUs; request "
+        "less"
+    )
+    memory = (
+        "can never start: one pod requests 257Gi of memory, but the largest node has 256Gi of "
+        "memory; request less"
+    )
+    assert said(await webhook.pods.mutate(a_review(requesting("65", "257Gi")))) == [cpu, memory]
+    job = a_workload("Job", "bert", template=a_template(requesting("65", "1Gi")))
+    assert said(await webhook.templates.mutate(a_review(job))) == [cpu]
+
+    strict = await a_webhook(derived_text(lab=2), rules=REFUSE)
+    assert (await strict.templates.mutate(a_review(job))).message.endswith(f"template: {cpu}")
+    # Nodes that are expected may have more.
+    expected = "expectedNodes: [{leafType: A100, nodes: 1, leafCells: 8}]"
+    coming = await a_webhook(f"{derived_text(lab=2)}\n{expected}\n", rules=REFUSE)
+    assert said(await coming.templates.mutate(a_review(job))) == []
+
+
+SHAPE = f"{HEAD}Shaping\nshapes:\n- {{name: all, fixedRequests: {{cpu: COUNT}}, env: {{A: b}}}}\n"
+
+
+async def test_what_a_shape_sets_counts_instead_of_what_the_pod_requests() -> None:
+    pod = a_pod(8)
+    pod["spec"]["containers"][0]["resources"]["requests"] = {"cpu": "65"}
+    webhook = await a_webhook(derived_text(lab=2), shaping=SHAPE.replace("COUNT", "64"))
+    told = said(await webhook.pods.mutate(a_review(pod)))
+    assert not any("can never start" in line for line in told)
+    webhook = await a_webhook(derived_text(lab=2), shaping=SHAPE.replace("COUNT", "72"))
+    told = said(await webhook.pods.mutate(a_review(a_pod(8))))
+    assert any("one pod requests 72 CPUs" in line for line in told)
 
 
 async def test_a_gang_that_may_start_is_not_mentioned() -> None:

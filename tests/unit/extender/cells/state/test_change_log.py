@@ -2,13 +2,14 @@
 
 from extender.cells.state import change_log
 from extender.cells.state.change_log import ChangeLog
-from extender.cells.state.tree import build_tree
+from extender.cells.state.tree import build_tree_stepwise
+from extender.cells.views.listings import run_to_end
 from tests.support.cells.builders import a_cluster
 
 
 def test_changes_are_told_to_each_reader_from_where_it_stopped() -> None:
     (chain,) = a_cluster("3 nodes x 1").build().chains.values()
-    first, second, third = build_tree(chain).root.children
+    first, second, third = run_to_end(build_tree_stepwise(chain)).root.children
     log = ChangeLog()
     log.record(first)
     then = log.now
@@ -22,7 +23,7 @@ def test_changes_are_told_to_each_reader_from_where_it_stopped() -> None:
 
 def test_many_changes_of_the_same_cells_are_remembered_once() -> None:
     (chain,) = a_cluster("3 nodes x 1").build().chains.values()
-    first, second, third = build_tree(chain).root.children
+    first, second, third = run_to_end(build_tree_stepwise(chain)).root.children
     log = ChangeLog()
     log.record(first)
     for _ in range(change_log._MOST):
@@ -36,7 +37,7 @@ def test_many_changes_of_the_same_cells_are_remembered_once() -> None:
 
 def test_too_many_different_changes_are_forgotten() -> None:
     (chain,) = a_cluster(f"{change_log._MOST} nodes x 1").build().chains.values()
-    tree = build_tree(chain)
+    tree = run_to_end(build_tree_stepwise(chain))
     log = ChangeLog()
     for _ in range(2):
         for cell in tree.cells.values():

@@ -1,4 +1,4 @@
-"""What the webhook knows of nodes: how long it counts, and what a fault changes."""
+"""How large gangs can be: how long that counts, and what a fault changes."""
 
 import asyncio
 from collections.abc import Sequence
@@ -9,14 +9,14 @@ from kube.follow.policies import PolicySink
 from policy.capacity import Share
 from policy.cluster.document import LiveNode, NodeCount
 from policy.submission import NodeName
+from state.nodes import node_facts
+from state.nodes.node_facts import NodeFacts
 from tests.support.clocks import FrozenSeconds
 from tests.support.kube.config_maps import a_policy_map
 from tests.support.kube.events import KeptEvents
 from tests.support.policy.cluster_texts import derived_text, hived_text
 from tests.support.state.charges import TERM
 from tests.support.twins.seen_nodes import MemorySeenNodes
-from webhook import node_facts
-from webhook.node_facts import NodeFacts
 
 
 class World:
@@ -27,7 +27,10 @@ class World:
         self.apply(text)
         self.seen = seen or MemorySeenNodes()
         self.clock = FrozenSeconds()
-        self.facts = NodeFacts(self.seen, policies=self.policies, monotonic=self.clock)
+        self.facts = NodeFacts(
+            self.seen, document=lambda: self.policies.policy.cluster, monotonic=self.clock
+        )
+        self.policies.on_change.append(self.facts.wake)
 
     def apply(self, text: str) -> None:
         self.policies.upsert(a_policy_map("cluster", text))
@@ -101,3 +104,33 @@ async def test_a_database_that_hangs_is_not_waited_for(monkeypatch: pytest.Monke
     await world.facts.refresh()
     assert world.facts.capacity is None
     assert await world.facts.count([], within_seconds=0.01) is None
+
+
+class Counted(MemorySeenNodes):
+    """Counts how often the nodes are counted."""
+
+    times = 0
+
+    async def count(self, keys: Sequence[str]) -> tuple[NodeCount, ...]:
+        self.times += 1
+        return await super().count(keys)
+
+
+async def test_nodes_are_counted_again_only_if_they_have_changed_or_after_an_hour() -> None:
+    seen = Counted()
+    world = World(derived_text(lab=1), seen)
+    await world.join("n1")
+    for _ in range(100):
+        world.clock.seconds += 30
+        await world.facts.refresh()
+        assert world.leaf_count() == 8
+    assert seen.times == 1
+    await world.join("n2")
+    await world.facts.refresh()
+    assert (world.leaf_count(), seen.times) == (16, 2)
+    world.apply(derived_text(lab=2))
+    await world.facts.refresh()
+    assert (world.leaf_count(), seen.times) == (16, 3)
+    world.clock.seconds += 3600
+    await world.facts.refresh()
+    assert (world.leaf_count(), seen.times) == (16, 4)

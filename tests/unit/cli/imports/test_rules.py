@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from cli.import_rules import convert
+from cli.imports.rule_tables import Form, read_table
+from cli.imports.rules import convert
 from cli.main import main
-from cli.rule_tables import Form, read_table
 from policy.documents.rules_document import RulesDocument
 from policy.errors import SettingsError
 from policy.parser import DocumentKind, parse_document
@@ -63,9 +63,9 @@ x,^a$,>= 4,oppo,"with a comma, and a ""quote"" in it"
 """
 
 
-def _import(tmp_path: Path, text: str) -> Exit:
+def _import(tmp_path: Path, text: str, *flags: str) -> Exit:
     (tmp_path / "table").write_text(text)
-    return main(["import", "rules", str(tmp_path / "table")], {})
+    return main(["import", "rules", str(tmp_path / "table"), *flags], {})
 
 
 def _rules(text: str) -> RulesDocument:
@@ -80,21 +80,109 @@ def test_the_sample_of_the_description_is_carried_over_whole(
     assert _import(tmp_path, MARKDOWN) is Exit.OK
     printed = capsys.readouterr()
     assert _rules(printed.out).build().rules == SAMPLE.rules
-    assert printed.err == ""
+    assert printed.err.splitlines() == [
+        "cellgate: rows 2, 3, 7, 8, 9: class default was left out of prod/test/default: test, the "
+        "class of tasks without one, is listed beside it",
+        "cellgate: rows 4, 5, 10, 11: occupied was read as occupiedLow, because the row matches "
+        "low classes only; with --occupied total it counts all classes",
+    ]
+
+
+def test_the_occupied_column_can_be_read_as_the_total(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert _import(tmp_path, MARKDOWN, "--occupied", "total") is Exit.OK
+    printed = capsys.readouterr()
+    read = [(str(rule.occupied), rule.occupied_low) for rule in _rules(printed.out).build().rules]
+    assert [one for one in read if one != ("None", None)] == [
+        ("> 30", None),
+        ("> 0", None),
+        ("> 20", None),
+        ("> 0", None),
+    ]
+    assert "occupiedLow" not in printed.err
+    assert _import(tmp_path, MARKDOWN, "--occupied", "high") is Exit.USAGE
+    assert "must be low or total, not 'high'" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("priority", "field"),
+    [
+        ("oppo", "occupiedLow"),
+        ("^oppo$", "occupiedLow"),
+        ("^(oppo)$", "occupiedLow"),
+        ("oppo/test", "occupied"),
+        ("o.*", "occupied"),
+        ("", "occupied"),
+    ],
+)
+def test_only_rows_for_low_classes_alone_count_low_classes(priority: str, field: str) -> None:
+    (rule,), _ = convert(read_table(f"priority,occupied,then\n{priority},4,fail\n"))
+    assert rule[field] == "> 4"
+
+
+def test_all_tables_of_a_text_are_read() -> None:
+    text = """# Rules
+
+| user | then |
+|------|------|
+| ^a$  | fail |
+
+Some words, and a table about something else:
+
+| id | machine |
+|----|---------|
+| 1  | dgx     |
+
+| user | occupiedLow | then |
+|------|-------------|------|
+| ^b$  | 3           | fail |
+| ^c$  | x           | fail |
+| - | - | - |
+| ^d$ | | oppo |
+"""
+    rules, remarks = convert(read_table(text))
+    assert rules == [
+        {"user": "^a$", "then": "fail"},
+        {"user": "^b$", "occupiedLow": "> 3", "then": "fail"},
+        {"user": "^d$", "then": "oppo"},
+    ]
+    assert [remark.partition(":")[0] for remark in remarks] == [
+        "table 2 is not a rule table and was skipped",
+        "row 2 of table 3 was skipped",
+        "row 3 of table 3 was skipped",
+    ]
+
+
+def test_a_class_that_stands_for_none_given_is_kept_where_it_stands_alone() -> None:
+    rules, remarks = convert(read_table("priority,then\nprod/default,oppo\n"))
+    assert rules == [{"priority": "prod|test", "then": "oppo"}]
+    assert remarks == ["row 1: class default was replaced by test, the class of tasks without one"]
 
 
 def test_a_dump_is_carried_over_by_id_downwards(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert _import(tmp_path, SQL) is Exit.OK
+    assert _import(tmp_path, SQL, "--occupied", "total") is Exit.OK
     printed = capsys.readouterr()
     assert _rules(printed.out).build().rules == SHIPPED.rules
     assert printed.err.splitlines() == [
         "cellgate: table token is not a rule table and was skipped",
         "cellgate: rules are sorted by descending id, the order of matching",
+        "cellgate: rows 5, 4: class default was left out of test,default: test, the class of tasks "
+        "without one, is listed beside it",
         "cellgate: occupiedHigh counts a gang only while its class is high; the original system "
         "always counts it",
     ]
+
+
+def test_a_dump_is_told_that_its_program_counts_all_classes() -> None:
+    rules, remarks = convert(read_table(SQL))
+    assert [rule["occupiedLow"] for rule in rules if "occupiedLow" in rule] == ["> 10", "> 0"]
+    assert (
+        "rows 3, 2: occupied was read as occupiedLow, because the row matches low classes only; "
+        "with --occupied total it counts all classes, as the program does that wrote the dump"
+    ) in remarks
 
 
 def test_csv_is_carried_over_and_strange_columns_are_told() -> None:

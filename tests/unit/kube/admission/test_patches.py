@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
+from kube.admission import patches
 from policy.submission import ClassName
-from webhook.responses import patches
 
 OPPO = ClassName("oppo")
 

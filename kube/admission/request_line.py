@@ -2,7 +2,7 @@
 
     2 leaf cells, main=2 nvidia.com/gpu, cellgate.io/gang=bert, cellgate.io/gang-size=4
 
-`webhook.guard.decided_pod` compares the line with the pod that is about to be stored: another
+`webhook.guard.pod_guard` compares the line with the pod that is about to be stored: another
 webhook may have changed it. So does the API server itself (match conditions of our manifests), by
 looking for each part of the line in the pod; so every part consists of what is written in the pod.
 """

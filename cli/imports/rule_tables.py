@@ -1,4 +1,4 @@
-"""Reads rule tables of another system: a Markdown table, CSV or an SQL dump. Pure.
+"""Reads rule tables of another system: Markdown tables, CSV or an SQL dump. Pure.
 
 The known columns are those of the rule system that Cellgate's rules follow, by their names in its
 description (Chinese), in its database and in Cellgate.
@@ -15,7 +15,7 @@ from typing import Final
 from policy.errors import SettingsError
 
 Row = dict[str, str]
-"""Non-empty values by Cellgate's name of the column. `number` is the row number, from 1."""
+"""Non-empty values by Cellgate's name of the column. `number` says which row it is, from 1."""
 
 
 class Form(StrEnum):
@@ -35,7 +35,9 @@ class ImportedTable:
     remarks: list[str] = field(default_factory=list)
     """What could not be converted, or has another meaning in Cellgate."""
     read: int = 0
-    """The number of rows, including skipped ones."""
+    """The number of rows, including skipped ones; of the last table, if there are several."""
+    part: str = ""
+    """Which of several tables is being read, as it follows the number of a row."""
 
 
 _NAMES: Final = {
@@ -45,6 +47,7 @@ _NAMES: Final = {
     "priority": ("priority", "class", "current_priority", "original priority", "原始优先级"),
     "current": ("current", "当前任务资源"),
     "occupied": ("occupied", "common_occupied_gpu_limit", "已占用资源"),
+    "occupiedLow": ("occupiedlow",),
     "occupiedHigh": ("occupiedhigh", "high_priority_occupied_gpu_limit", "已占用高优先级资源"),
     "when": ("when",),
     "then": ("then", "changed_priority", "变更后的优先级"),
@@ -87,20 +90,34 @@ def read_table(text: str) -> ImportedTable:
     text = text.removeprefix("\ufeff")
     if _INSERT.search(text):
         return _read_sql(text)
-    lines = [line for line in text.splitlines() if line.strip()]
-    rulers = [place for place, line in enumerate(lines) if _MARKDOWN_RULE.fullmatch(line.strip())]
-    if rulers and rulers[0] > 0:
-        return _read_markdown(lines, ruler=rulers[0])
-    return _read_csv(text)
+    lines = text.splitlines()
+    heads = [place for place in range(len(lines) - 1) if _is_head(lines, place)]
+    return _read_markdown(lines, heads) if heads else _read_csv(text)
 
 
-def _read_markdown(lines: Sequence[str], *, ruler: int) -> ImportedTable:
+def _is_head(lines: Sequence[str], place: int) -> bool:
+    """Whether a Markdown table begins here: names of columns, and a ruler below them."""
+    is_first = place == 0 or "|" not in lines[place - 1]
+    ruler = _MARKDOWN_RULE.fullmatch(lines[place + 1].strip())
+    return is_first and bool(lines[place].strip()) and ruler is not None
+
+
+def _read_markdown(lines: Sequence[str], heads: Sequence[int]) -> ImportedTable:
+    """Read all rule tables of a text, one after the other."""
     table = ImportedTable(Form.MARKDOWN, [])
-    names = _known_columns(_cells(lines[ruler - 1]), table)
-    for line in lines[ruler + 1 :]:
-        if "|" not in line:
-            break
-        _add_row(table, names, _cells(line))
+    known = [head for head in heads if "then" in map(_ours, _cells(lines[head]))]
+    for number, head in enumerate(heads, start=1):
+        if head not in known and known:
+            table.remarks.append(f"table {number} is not a rule table and was skipped")
+            continue
+        names = _known_columns(_cells(lines[head]), table)
+        table.part = f" of table {number}" if len(known) > 1 else ""
+        table.read = 0
+        end = next((other for other in heads if other > head), len(lines))
+        for line in filter(str.strip, lines[head + 2 : end]):
+            if "|" not in line:
+                break
+            _add_row(table, names, _cells(line))
     return table
 
 
@@ -204,7 +221,7 @@ def _unescape(found: re.Match[str]) -> str:
 
 def _known_columns(names: Iterable[str], table: ImportedTable) -> list[str | None]:
     """Translate the names of columns; unknown columns get a remark."""
-    known = [_COLUMNS.get(name.strip().lower()) for name in names]
+    known = [_ours(name) for name in names]
     for name, ours in zip(names, known, strict=True):
         if ours is None and name.strip():
             remark = f"column {name.strip()} is unknown and was skipped"
@@ -216,17 +233,21 @@ def _known_columns(names: Iterable[str], table: ImportedTable) -> list[str | Non
     return known
 
 
+def _ours(name: str) -> str | None:
+    return _COLUMNS.get(name.strip().lower())
+
+
 def _add_row(table: ImportedTable, names: Sequence[str | None], values: Sequence[str]) -> None:
     """Add a row, unless it has too many values, for example because of a bar within a cell."""
     table.read += 1
     if any(values[len(names) :]):
         has = f"it has {len(values)} values for {len(names)} columns"
         hint = r"; write a bar within a cell as \|" if table.form is Form.MARKDOWN else ""
-        table.remarks.append(f"row {table.read} was skipped: {has}{hint}")
+        table.remarks.append(f"row {table.read}{table.part} was skipped: {has}{hint}")
         return
     pairs = zip(names, values, strict=False)
     row = {name: value for name, value in pairs if name is not None and value}
-    table.rows.append({"number": str(table.read), **row})
+    table.rows.append({"number": f"{table.read}{table.part}", **row})
 
 
 def _by_id(table: ImportedTable) -> ImportedTable:

@@ -6,6 +6,7 @@ removes both. Patching a patched pod changes nothing.
 """
 
 from collections.abc import Iterable, Mapping
+from copy import deepcopy
 from typing import Any
 
 from kube.values.objects import Operation, mapping, marks_of
@@ -84,3 +85,23 @@ def gate_patch(pod: Mapping[str, Any], gate: str, *, is_wanted: bool) -> list[Op
 def escape_pointer(key: str) -> str:
     """Escape a key for a JSON pointer."""
     return key.replace("~", "~0").replace("/", "~1")
+
+
+def apply_patch(obj: Mapping[str, Any], patch: Iterable[Operation]) -> dict[str, Any]:
+    """Return an object with a patch that `kube.admission` built for it."""
+    result = deepcopy(dict(obj))
+    for step in patch:
+        *parents, last = (_unescape(part) for part in step["path"].split("/")[1:])
+        place: Any = result
+        for part in parents:
+            place = place[int(part)] if isinstance(place, list) else place[part]
+        key = int(last) if isinstance(place, list) else last
+        if step["op"] == "remove":
+            del place[key]
+        else:
+            place[key] = step["value"]
+    return result
+
+
+def _unescape(part: str) -> str:
+    return part.replace("~1", "/").replace("~0", "~")

@@ -148,7 +148,10 @@ RETURN json_build_object(
     'leaf_cells_high', held.leaf_count_high,
     'gangs', held.gang_count,
     'by_leaf_type', held.by_leaf_type,
-    'overflow', held.overflow,
+    -- Beside: an earlier version knows no other sums of the overflow.
+    'overflow', held.overflow - '{cpu_millis,memory_bytes}'::text[],
+    'overflow_cpu_millis', (held.overflow ->> 'cpu_millis')::bigint,
+    'overflow_memory_bytes', (held.overflow ->> 'memory_bytes')::bigint,
     'day_micros', held.leaf_micros - held.day_base,
     'week_micros', held.leaf_micros - held.week_base,
     'month_micros', held.leaf_micros - held.month_base,
@@ -160,7 +163,7 @@ RETURN json_build_object(
 );
 
 
--- As before (0013), with CPU, memory and the leaf-cell-time of all time.
+-- As before (0017), with CPU, memory and the leaf-cell-time of all time.
 CREATE OR REPLACE FUNCTION ledger_exceeded(
     charge charges, usage holdings[], limits jsonb
 ) RETURNS jsonb
@@ -185,6 +188,7 @@ BEGIN
             CASE given.measure
                 WHEN 'leaf_cells' THEN held.leaf_count
                 WHEN 'leaf_cells_high' THEN held.leaf_count_high
+                WHEN 'leaf_cells_low' THEN held.leaf_count - held.leaf_count_high
                 WHEN 'leaf_cells_of_type' THEN (held.by_leaf_type ->> given.leaf_type)::bigint
                 WHEN 'gangs' THEN held.gang_count
                 WHEN 'hours_day' THEN held.leaf_micros - held.day_base
@@ -402,19 +406,18 @@ BEGIN
 END $$;
 
 
--- As before (0015), and the leader counts.
-CREATE OR REPLACE FUNCTION grant_rights() RETURNS void
+-- As before, and the leader counts.
+ALTER FUNCTION grant_rights() RENAME TO grant_rights_before_counts;
+CREATE FUNCTION grant_rights() RETURNS void
 LANGUAGE plpgsql AS $$
 BEGIN
-    PERFORM grant_other_rights();
+    PERFORM grant_rights_before_counts();
     IF EXISTS (SELECT FROM pg_roles WHERE rolname = 'cellgate_extender') THEN
         GRANT EXECUTE ON FUNCTION
-            observe_nodes(text, bigint, jsonb, text[], interval, timestamptz),
-            retain_nodes(text, bigint, text[], timestamptz),
-            ledger_note_reclaimed(text, bigint, jsonb, interval, timestamptz),
             ledger_recount(text, bigint, jsonb, timestamptz) TO cellgate_extender;
     END IF;
 END $$;
+REVOKE EXECUTE ON FUNCTION grant_rights() FROM PUBLIC;
 
 
 -- What 0006 gives to functions that the services call; see there.

@@ -1,0 +1,13 @@
+"""The history of runs: records what `extender.runs` finds, and shows what is recorded.
+
+Every replica follows the pods; only the leader records. Records go through the decision log, which
+keeps them while Postgres is unavailable. What a process had not recorded when it was killed is
+found by the next leader: from pods that exist, and from runs in the history that have none.
+
+Imported by `extender.wiring` and `extender.app`.
+
+    seen_pods     a managed pod, translated for `extender.runs`
+    run_facts     a run, translated for the history
+    run_recorder  follows pods, records runs, and repeats what is not recorded
+    run_metrics   counts of what is recorded
+"""

@@ -1,0 +1,101 @@
+"""What the planner would decide about a pod and the rest of its gang, if they were created now."""
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import replace
+from math import inf
+from typing import Any
+
+from extender.cells.model import Decision, Reason
+from extender.feeds.pod_feed import PodSink
+from extender.feeds.pod_needs import PodNeeds
+from extender.planning.cluster_cells import ClusterCells
+from extender.planning.queued_pods import QueuedPods
+from extender.queue.member_places import preview_unplaced
+from extender.queue.notices import full_gang
+from extender.queue.queued_gang import QueuedGang
+from kube.read.managed_pod import ManagedPod
+from kube.read.pod_resources import read_node_pod
+from policy.errors import RequestError
+from policy.submission import NodeName, PodUid
+from service.clock import Clock
+
+ReasonToHold = Callable[[ManagedPod], Reason | None]
+"""What a gated pod waits for before it can be planned."""
+
+
+class PlaceSimulator:
+    """Decides about gangs as the planner does; changes nothing."""
+
+    def __init__(
+        self,
+        *,
+        cells: ClusterCells,
+        pods: PodSink,
+        needs: PodNeeds,
+        queued: QueuedPods,
+        reason_to_hold: ReasonToHold,
+        clock: Clock,
+    ) -> None:
+        self._cells = cells
+        self._pods = pods
+        self._needs = needs
+        self._queued = queued
+        self._reason_to_hold = reason_to_hold
+        self._clock = clock
+
+    def place(
+        self, stored: Mapping[str, Any], *, nodes: Collection[NodeName] | None
+    ) -> Decision | Reason:
+        """Return where a gang would go, or why it would wait.
+
+        Members that do not exist are assumed to be like this pod. With `nodes`, others are not
+        used. Raises RequestError if the pod cannot be planned.
+        """
+        pod = self._pods.read(dict(stored))
+        if pod is None:
+            raise RequestError.at("pod", "asks for no leaf cells")
+        pod = replace(pod, created=self._clock.now().timestamp())
+        reason = self._reason_to_hold(pod)
+        if reason is not None:
+            return reason
+        uids = self._uids(pod)
+        try:
+            with self._needs.nodes.assuming(dict.fromkeys(uids, read_node_pod(stored))):
+                return self._decide(self._gather(pod, uids), pod.uid, nodes)
+        finally:
+            self._needs.forget(pod.uid)
+
+    def _uids(self, pod: ManagedPod) -> list[PodUid]:
+        """Return a UID for each member that may be missing, that of the pod itself first."""
+        missing = self._queued(pod).gang_size - 1
+        return [pod.uid, *(PodUid(f"{pod.uid}-{number:06}") for number in range(missing))]
+
+    def _gather(self, pod: ManagedPod, uids: Sequence[PodUid]) -> QueuedGang:
+        """Return the gang with the members that exist, and others that are like this pod."""
+        first = self._queued(pod)
+        finished = {first.workload: self._pods.finished.of_gang(pod)}
+        gang = QueuedGang(key=first.request.gang, finished=finished)
+        gang.put(first)
+        for member in (*self._pods.of_gang(gang.key), *self._pods.helpers.of_gang(gang.key)):
+            if not member.is_deleting:
+                gang.put(self._queued(member))
+        for uid in uids[1:]:
+            if len(gang.pods) >= gang.left.created_first:
+                break
+            gang.put(replace(first, request=replace(first.request, member=uid)))
+        return gang
+
+    def _decide(
+        self, gang: QueuedGang, uid: PodUid, nodes: Collection[NodeName] | None
+    ) -> Decision | Reason:
+        pod = gang.pods[uid]
+        if pod in gang.surplus():
+            if pod.alone is None:
+                return full_gang(gang, pod)
+            gang = QueuedGang(key=pod.alone.gang)
+            gang.put(replace(pod, request=pod.alone, gang_size=1, alone=None))
+        if nodes is not None:
+            others = (name for name in self._cells.cluster.nodes if name not in nodes)
+            gang.refused_nodes = dict.fromkeys(others, inf)
+        now = self._clock.monotonic()
+        return preview_unplaced(gang, self._cells, self._needs.nodes, now=now)

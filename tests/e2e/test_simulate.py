@@ -1,0 +1,123 @@
+"""What the extender says of a pod before it exists, and what the real control plane then does."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+import pytest_asyncio
+
+from tests.controlplane.api import ApiError, JsonObject
+from tests.controlplane.cluster import ControlPlane, ControlPlaneOptions
+from tests.controlplane.identity import ALICE, BOB, User
+from tests.controlplane.waiting import poll_until
+from tests.support.installed.installation import Installation
+from tests.support.installed.policies import delete_policy, promise_nodes, put_policy
+from tests.support.kube.pods import a_new_pod
+
+DOCUMENTS = {
+    "rules": 'rules: [{user: "^bob$", then: fail, note: bob has left}]',
+    "identity": "vcs: {default: {users: [alice, bob]}}",
+    "quotas": "groups: [{name: g, limits: {leafCells: 16}, over: queue, users: [{name: alice}]}]",
+}
+
+
+@pytest.fixture(scope="module")
+def plane_options() -> ControlPlaneOptions:
+    return ControlPlaneOptions(users=(ALICE, BOB, User("carol")))
+
+
+@pytest.fixture(scope="module")
+def node_count() -> int:
+    return 3
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="session")
+async def documents(plane: ControlPlane, cellgate: Installation) -> AsyncIterator[None]:
+    """A rule against bob, a VC that is closed to carol, and two nodes for alice."""
+    await promise_nodes(plane, 3)
+    for kind, text in DOCUMENTS.items():
+        await put_policy(plane, kind, text)
+    await asyncio.sleep(2)  # in force on every replica by then
+    yield
+    for kind in DOCUMENTS:
+        await delete_policy(plane, kind)
+
+
+class Asking:
+    """Asks about a pod, and then creates it."""
+
+    def __init__(self, plane: ControlPlane, cellgate: Installation, pods: str) -> None:
+        self._plane = plane
+        self._cellgate = cellgate
+        self._pods = pods
+
+    def pod(self, name: str, *, gpus: int = 8, **spec: Any) -> JsonObject:
+        return a_new_pod(name).with_gpus(gpus).of_class("prod").ending_at_once().with_spec(**spec)
+
+    async def simulate(self, pod: JsonObject, *, user: str) -> JsonObject:
+        namespace = self._pods.split("/")[4]
+        named = {**pod, "metadata": {**pod["metadata"], "namespace": namespace}}
+        return await self._cellgate.ask("/v1/simulate", {"pod": named, "user": user})
+
+    async def create(self, pod: JsonObject, *, user: str) -> str:
+        """Create a pod; return why it was refused."""
+        try:
+            await self._plane.api_as(user).create(self._pods, pod)
+        except ApiError as error:
+            return str(error.body["message"])
+        return ""
+
+    async def node_of(self, name: str) -> str:
+        """The node that a pod is bound to."""
+        found = ""
+
+        async def is_bound() -> bool:
+            nonlocal found
+            found = (await self._plane.api.get(f"{self._pods}/{name}"))["spec"].get("nodeName", "")
+            return bool(found)
+
+        await poll_until(is_bound, deadline_seconds=30, explain=lambda: f"{name} is not bound")
+        return found
+
+
+@pytest.fixture
+def asking(plane: ControlPlane, cellgate: Installation, pods: str) -> Asking:
+    return Asking(plane, cellgate, pods)
+
+
+@pytest.mark.usefixtures("documents")
+@pytest.mark.parametrize(
+    ("user", "why"),
+    [("bob", "bob has left"), ("carol", 'VC "default" is not open to "carol"')],
+    ids=["by a rule", "because the VC is not open to the user"],
+)
+async def test_a_pod_that_is_refused_is_foretold_so(asking: Asking, user: str, why: str) -> None:
+    pod = asking.pod("refused")
+    told = await asking.simulate(pod, user=user)
+    refusal = await asking.create(pod, user=user)
+    assert (told["outcome"], told["problems"]) == ("refused", [])
+    assert why in told["reason"]
+    assert refusal.endswith(told["reason"]), refusal
+
+
+@pytest.mark.usefixtures("documents")
+async def test_places_and_usage_at_the_limit_are_foretold(
+    plane: ControlPlane, cellgate: Installation, asking: Asking
+) -> None:
+    for name in ("one", "two"):
+        pod = asking.pod(name)
+        told = await asking.simulate(pod, user="alice")
+        assert (told["outcome"], told["admission"]["class"]) == ("placed", "prod"), told
+        assert await asking.create(pod, user="alice") == ""
+        assert await asking.node_of(name) == told["placement"]["node"]
+
+    told = await asking.simulate(asking.pod("three"), user="alice")
+    assert (told["outcome"], told["admission"]["outcome"]) == ("quota", "queued")
+    assert any("the limit is 16" in line for line in told["warnings"]), told
+    assert await asking.create(asking.pod("three"), user="alice") == ""
+
+    async def waits() -> bool:
+        return any(entry["reason"] == told["reason"] for entry in await cellgate.waiting())
+
+    await poll_until(waits, deadline_seconds=20, explain=lambda: f"nothing waits as in {told}")

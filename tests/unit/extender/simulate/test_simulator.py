@@ -1,0 +1,97 @@
+"""What a simulation says beyond what random histories cover: what is missing, or cannot be read."""
+
+from typing import Any
+
+import pytest
+
+from policy.errors import RequestError
+from tests.support.background import background
+from tests.support.extender.simulating import PriorityClasses, SimulatedWorld, foretold
+from tests.support.kube.pods import a_new_pod
+from tests.support.policy.documents import HEAD
+
+QUOTAS = f"""{HEAD}Quotas
+groups:
+- {{name: ml, over: fail, limits: {{leafCells: 8}}, users: [{{name: alice}}]}}
+"""
+
+
+def _pod(name: str = "p", **spec: Any) -> dict[str, Any]:
+    pod = a_new_pod(name, namespace="lab").with_gpus(8).in_vc("lab").of_class("prod")
+    return dict(pod.with_spec(**spec))
+
+
+def _gang(*, size: int) -> list[dict[str, Any]]:
+    pods = (a_new_pod(f"g-{index}", namespace="lab") for index in range(3))
+    return [dict(pod.with_gpus(8).in_vc("lab").in_gang("g", size=size)) for pod in pods]
+
+
+async def test_a_ledger_that_does_not_answer_is_named() -> None:
+    world = SimulatedWorld(quotas=QUOTAS)
+    world.ledger.is_away = True
+    told = await world.simulate(_pod(), user="alice")
+    assert told.admission.problems == (
+        "the ledger cannot be read now: the ledger is unavailable; usage is unknown, so neither "
+        "quotas nor rules about usage were applied; the webhook would apply the usage that it knew "
+        "last",
+    )
+    assert foretold(told) == [("node-00", 8)]
+
+
+async def test_usage_at_the_limit_refuses_as_the_webhook_does() -> None:
+    world = SimulatedWorld(quotas=QUOTAS)
+    async with background(world.plans.planner.run()):
+        assert (await world.create(_pod("first"), user="alice")).is_allowed
+        told = await world.simulate(_pod("second"), user="alice")
+        answer = await world.create(_pod("second"), user="alice")
+    assert told.plan is None
+    assert told.admission.refusal == answer.message
+    assert "the limit is 8" in answer.message
+
+
+async def test_a_simulation_charges_nothing() -> None:
+    world = SimulatedWorld(quotas=QUOTAS)
+    for _ in range(3):
+        assert foretold(await world.simulate(_pod(), user="alice")) == [("node-00", 8)]
+    assert await world.ledger.charges() == ()
+
+
+async def test_a_class_without_a_priority_class_is_refused_as_the_api_server_does() -> None:
+    world = SimulatedWorld()
+    world.simulator._admission._client = PriorityClasses("test")
+    told = await world.simulate(_pod(), user="alice")
+    expected = 'spec.priorityClassName: no PriorityClass with name "prod" was found'
+    assert told.admission.refusal == expected
+
+
+async def test_a_pod_that_names_its_node_cannot_be_simulated() -> None:
+    with pytest.raises(RequestError, match="no scheduler looks at a pod that names its node"):
+        await SimulatedWorld().simulate(_pod(nodeName="node-00"), user="alice")
+
+
+async def test_a_pod_beyond_its_gang_is_told_so() -> None:
+    world = SimulatedWorld()
+    pods = _gang(size=2)
+    async with background(world.plans.planner.run()):
+        for pod in pods[:2]:
+            assert (await world.create(pod, user="alice")).is_allowed
+        told = await world.simulate(pods[2], user="alice")
+    assert foretold(told) == (
+        "gang lab/g already has all of its 2 members with 8 leaf cells; starts once a member has "
+        "ended; check `cellgate.io/gang-size`"
+    )
+
+
+async def test_a_gang_of_which_members_exist_is_simulated_with_them() -> None:
+    world = SimulatedWorld()
+    pods = _gang(size=3)
+    async with background(world.plans.planner.run()):
+        assert (await world.create(pods[0], user="alice")).is_allowed
+        told = await world.simulate(pods[1], user="alice")
+        for pod in pods[1:]:
+            assert (await world.create(pod, user="alice")).is_allowed
+        await world.settle()
+        assert world.happened("lab/g") == foretold(told)
+        other = await world.simulate(pods[1], user="bob")
+    assert other.admission.refusal is not None
+    assert "submitter bob instead of alice" in other.admission.refusal

@@ -1,0 +1,1 @@
+"""What a new pod asks of rules and quotas."""
