@@ -11,7 +11,6 @@ from prometheus_client import CollectorRegistry
 
 from extender.cluster.cluster import Cluster
 from extender.cluster.journal import LogJournal, NoJournal
-from extender.feeds.charges import to_undecided_charge
 from extender.feeds.cluster_file import ClusterFile
 from extender.feeds.pod_feed import PodSink
 from extender.feeds.pod_needs import PodNeeds
@@ -178,8 +177,8 @@ class ExtenderState:
             ledger=ledger,
             pods=self.pods,
             sizes=self.groups,
-            classes=lambda: self.policies.policy.classes,
-            charge_undecided=lambda pod: to_undecided_charge(pod, self.policies.policy),
+            policy=lambda: self.policies.policy,
+            has_leases=lambda gang: bool((view := self.cluster.gang(gang)) and view.held),
             term=self.term,
             metrics=self.metrics,
             clock=self.clock,

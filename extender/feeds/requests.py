@@ -8,7 +8,6 @@ from typing import Any, Final, Protocol
 from extender.cells.model import OPPORTUNISTIC, ForeignPod, FreeMode, MemberRequest, PlacedMember
 from extender.queue.model import LeafCounts, MembersLeft
 from kube import marks
-from kube.read.late_members import SAME
 from kube.read.managed_pod import ManagedPod
 from kube.values.texts import parse_number
 from policy.classes import Classes
@@ -109,14 +108,9 @@ def single_gang(pod: ManagedPod) -> GangKey:
     return replace(pod.gang.key, name=f"{pod.gang.key.name}/{pod.name}")
 
 
-def late_leaf_counts(pod: ManagedPod) -> tuple[int, ...]:
-    """Return the leaf cells of each member that is created later, as far as a pod states them."""
-    return tuple(pod.leaf_count if count == SAME else count for count in pod.gang.late)
-
-
 def _with_late(pod: ManagedPod, leaf_counts: tuple[int, ...]) -> tuple[int, ...]:
     """Return the leaf cells of each member; a pod knows those of members that are created later."""
-    late = tuple(count or pod.leaf_count for count in late_leaf_counts(pod))
+    late = tuple(count or pod.leaf_count for count in pod.late_leaf_counts)
     like_it = max(1, len(leaf_counts) - len(late))
     return (*leaf_counts[:like_it], *late)[: len(leaf_counts)]
 
@@ -124,7 +118,7 @@ def _with_late(pod: ManagedPod, leaf_counts: tuple[int, ...]) -> tuple[int, ...]
 def members_left(pods: Collection[ManagedPod], *, size: int, finished: LeafCounts) -> MembersLeft:
     """Return which members of a gang have not succeeded, by its pods with leaf cells."""
     first = min(pods, key=lambda pod: (pod.created, pod.uid))
-    late = late_leaf_counts(max(pods, key=lambda pod: len(pod.gang.late)))
+    late = max(pods, key=lambda pod: len(pod.gang.late)).late_leaf_counts
     return MembersLeft(size=size, each=first.leaf_count, late=late, finished=finished)
 
 

@@ -5,7 +5,6 @@ from extender.feeds.pod_feed import PodSink
 from extender.feeds.pod_needs import PodNeeds
 from extender.feeds.requests import (
     ToRequest,
-    late_leaf_counts,
     member_rank,
     to_placement,
     to_single_request,
@@ -41,7 +40,7 @@ class QueuedPods:
             may_preempt=pod.may_preempt,
             workload=pod.workload.uid if pod.workload else "",
             rank=member_rank(pod),
-            late=late_leaf_counts(pod),
+            late=pod.late_leaf_counts,
             avoids=self._failures.nodes_to_avoid(pod) if pod.node is None else (),
             # A PodGroup gives the least number of members; there may be more.
             alone=to_single_request(request, pod) if pod.gang.size is None else None,

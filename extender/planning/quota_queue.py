@@ -111,8 +111,11 @@ class QuotaQueue:
             return charge
         held = first.leaf_count + sum(pod.leaf_count for pod in others)
         missing = left.missing(there, each=first.leaf_count)
-        due = replace(charge, leaf_count=held + sum(missing))
-        return with_amounts(due, [first, *others])
+        each = min(pod.leaf_count for pod in (first, *others))
+        late = sum(max(0, count - each) for count in left.missing_late(there))
+        charge = replace(charge, leaf_count=held + sum(missing))
+        charge = with_amounts(charge, [first, *others])
+        return replace(charge, places=late, leaf_count_each=each) if late else charge
 
     async def _try(self, charge: Charge, pod: ManagedPod) -> bool:
         """Charge a gang; True also if an earlier leader has charged it."""

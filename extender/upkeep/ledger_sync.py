@@ -14,13 +14,13 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Final, NoReturn
 
-from extender.feeds.charges import to_charge, with_amounts
+from extender.feeds.charges import to_charge, to_undecided_charge, with_amounts
 from extender.feeds.pod_feed import PodSink
 from extender.feeds.requests import GangSizeSource, members_left
 from extender.metrics import ExtenderMetrics
 from kube.read.managed_pod import ManagedPod, charged_gang
-from policy.classes import Classes
 from policy.errors import BackendError, ConflictError
+from policy.policy import Policy
 from policy.quotas.charge import Charge
 from policy.quotas.limits import Scope
 from policy.quotas.overflow import scopes_of
@@ -57,17 +57,18 @@ class LedgerSync:
         ledger: Ledger,
         pods: PodSink,
         sizes: GangSizeSource,
-        classes: Callable[[], Classes],
-        charge_undecided: Callable[[ManagedPod], Charge],
+        policy: Callable[[], Policy],
+        has_leases: Callable[[GangKey], bool],
         term: Callable[[], LeaderTerm],
         metrics: ExtenderMetrics,
         clock: Clock,
     ) -> None:
+        """`has_leases` tells whether leaf cells are leased for members that do not exist yet."""
         self._ledger = ledger
         self._pods = pods
         self._sizes = sizes
-        self._classes = classes
-        self._charge_undecided = charge_undecided
+        self._policy = policy
+        self._has_leases = has_leases
         self._term = term
         self._metrics = metrics
         self._clock = clock
@@ -219,8 +220,8 @@ class LedgerSync:
         if not _is_due(pod):
             return None
         if pod.is_undecided:
-            return self._charge_undecided(pod)
-        return to_charge(pod, classes=self._classes(), sizes=self._sizes)
+            return to_undecided_charge(pod, self._policy())
+        return to_charge(pod, classes=self._policy().classes, sizes=self._sizes)
 
     def _with_class(self, due: Charge, pods: Sequence[ManagedPod]) -> Charge:
         """Charge a gang in the class of its pods.
@@ -237,7 +238,7 @@ class LedgerSync:
         return replace(
             due,
             class_name=class_name,
-            is_high=self._classes().is_high(class_name),
+            is_high=self._policy().classes.is_high(class_name),
             rises_to=None if is_raised else pods[0].rises_to,
             raised_from=pods[0].class_name if is_raised else None,
         )
@@ -271,7 +272,8 @@ class LedgerSync:
         """Return what a gang holds by its pods: if it is whole, the sum of their requests.
 
         The charge counted missing members like the first. A member that is still missing can be no
-        larger than the largest, or the charge would be higher.
+        larger than the largest, or the charge would be higher. Members that are created later are
+        charged while leaf cells are leased for them.
         """
         gangs = [pod.hived.gang for pod in pods if pod.hived and not _is_alone(pod)]
         annotated = [gang.leaf_count for gang in gangs if gang is not None]
@@ -281,7 +283,13 @@ class LedgerSync:
         finished = self._pods.finished.of_gang(pods[0])
         left = members_left(pods, size=self._size(pods[0]), finished=finished)
         missing = left.missing(len(pods), each=max(counts))
-        return max(sum(counts), min(live.charge.leaf_count, sum(counts) + sum(missing)))
+        late = left.missing_late(len(pods))
+        most = sum(counts) + sum(missing)
+        if late and any(pod.node for pod in pods) and not self._has_leases(pods[0].gang.key):
+            most -= sum(late)
+        elif late and live.charge.places:  # a smaller charge would have none left for them
+            most = max(most, _reserved(live.charge, left.late))
+        return max(sum(counts), min(live.charge.leaf_count, most))
 
     def _size(self, pod: ManagedPod) -> int:
         """Return how many members of a gang have leaf cells, as far as known."""
@@ -303,6 +311,12 @@ def _is_recounted(due: Charge, charged: Mapping[GangKey, LiveCharge]) -> bool:
         return False
     had = live.charge
     return (had.cpu_millis, had.memory_bytes) != (due.cpu_millis, due.memory_bytes)
+
+
+def _reserved(charge: Charge, late: Sequence[int]) -> int:
+    """Return what a gang was charged for at first, late members included."""
+    each = charge.leaf_count_each or 0
+    return (charge.gang_size or 0) * each + sum(max(0, count - each) for count in late)
 
 
 def _scopes_of(charges: Iterable[Charge]) -> list[Scope]:

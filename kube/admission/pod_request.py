@@ -97,6 +97,7 @@ def build_pod_request(
         fixed_class=ClassName(group.class_name or "") if group and has_native else None,
         member_leaf_count=pod.leaf_count if may_grow else _member_leaf_count(pod),
         may_grow=may_grow,
+        late=pod.late_leaf_counts,
     )
     return PodRequest(pod=pod, charge=charge, shaped=shaped, amounts=amounts)
 

@@ -11,6 +11,7 @@ from typing import Any
 from kube import marks
 from kube.hived.spec import HivedSpec
 from kube.read.gangs import DeclaredGang, GangForm
+from kube.read.late_members import SAME
 from kube.read.node_choice import NodeWish, read_claims, read_wish
 from kube.read.workloads import Workload, WorkloadKey
 from policy.errors import Problem
@@ -184,11 +185,22 @@ class ManagedPod:
         """Leaf cells of the whole gang; None while its size is not known.
 
         Only HiveD's annotation says what the other members ask for; otherwise they are assumed to
-        ask for as much as this one.
+        ask for as much as this one, and those that are created later for what its mark says if
+        that is more.
         """
         if self.hived is not None and self.hived.gang is not None:
             return self.hived.gang.leaf_count
-        return None if self.gang.size is None else self.gang.size * self.leaf_count
+        if self.gang.size is None:
+            return None
+        if self.is_helper:
+            return 0
+        more = sum(max(0, count - self.leaf_count) for count in self.late_leaf_counts)
+        return self.gang.size * self.leaf_count + more
+
+    @property
+    def late_leaf_counts(self) -> tuple[int, ...]:
+        """The leaf cells of each member that is created later, as far as the pod states them."""
+        return tuple(self.leaf_count if count == SAME else count for count in self.gang.late)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

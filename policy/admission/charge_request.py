@@ -32,6 +32,8 @@ class ChargeRequest:
     change, and more members may come."""
     is_group: bool = False
     """Whether the request comes from the PodGroup itself, before any member exists."""
+    late: tuple[int, ...] = ()
+    """The leaf cells of each member that is created only after others are Ready."""
 
     @property
     def group_name(self) -> GroupName | None:
@@ -64,13 +66,34 @@ def build_charge(
         is_high=request.policy.classes.is_high(class_name),
         leaf_type=submission.leaf_type,
         leaf_count=submission.leaf_count,
-        places=submission.gang_size - request.joins if request.may_grow else 0,
+        places=_places(request),
         gang_size=submission.gang_size,
         leaf_count_each=None if request.may_grow else request.member_leaf_count,
         rises_to=rises_to,
         cpu_millis=submission.cpu_millis,
         memory_bytes=submission.memory_bytes,
     )
+
+
+def _places(request: ChargeRequest) -> int:
+    """Return what a new charge covers for members that do not exist yet (`Charge.places`)."""
+    if request.may_grow:
+        return request.submission.gang_size - request.joins
+    own = request.member_leaf_count or 0
+    return sum(max(0, leaf_count - own) for leaf_count in request.late)
+
+
+def reserved_for(request: ChargeRequest, held: Charge) -> int:
+    """Return the leaf cells that a charge reserves for a member that is created late; 0 if none.
+
+    They are what the member asks for beyond the first one. A charge does not reserve more than it
+    was made for: what is taken is not there for another member.
+    """
+    own, each = request.member_leaf_count, held.leaf_count_each
+    if own is None or each is None or request.may_grow or own not in request.late:
+        return 0
+    beyond = max(0, own - each)
+    return beyond if beyond <= held.places else 0
 
 
 def paying_group(request: ChargeRequest, held: Charge) -> QuotaGroup | None:
@@ -92,6 +115,8 @@ def leaf_count_with(request: ChargeRequest, held: Charge) -> int:
         return max(held.leaf_count, most)
     if held.gang_size is not None and request.submission.gang_size > held.gang_size:
         return held.leaf_count + own
+    if reserved_for(request, held):
+        return held.leaf_count
     if held.covers_each_member and held.leaf_count_each is not None:
         return held.leaf_count + max(0, own - held.leaf_count_each)
     return max(held.leaf_count, min(held.leaf_count + own - 1, most))
@@ -99,9 +124,10 @@ def leaf_count_with(request: ChargeRequest, held: Charge) -> int:
 
 def with_member(request: ChargeRequest, held: Charge) -> Charge:
     """Return the charge of a charged gang with one more member, as the ledger would compute it."""
+    reserved = reserved_for(request, held)
     held = held.resized(leaf_count_with(request, held))
     if not request.joins:
-        return held
+        return replace(held, places=held.places - reserved)
     if held.places:
         return replace(held, places=held.places - 1)
     return held.resized(held.leaf_count + (request.member_leaf_count or 0))

@@ -33,8 +33,9 @@ class Charge:
     leaf_type: LeafType | None = None
     leaf_count: int
     places: int = field(default=0, compare=False)
-    """For a gang that may have more members than its minimum: how many members that do not exist
-    yet the charge covers. `join` takes one of them."""
+    """What the charge covers for members that do not exist yet; `join` takes of it. For a gang that
+    may have more members than its minimum: a number of members. If `leaf_count_each` is set: the
+    leaf cells that members that are created later ask for beyond that number."""
     gang_size: int | None = field(default=None, compare=False)
     """The number of members that it was charged for, if known."""
     leaf_count_each: int | None = field(default=None, compare=False)

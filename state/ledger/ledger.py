@@ -166,8 +166,9 @@ class Ledger(Protocol):
     async def join(
         self, live: Charge, leaf_count: int, *, limits: Sequence[Limit] = ()
     ) -> ChargeAnswer:
-        """Use one of the charge's `places` for a new member, or else add `leaf_count` leaf cells.
+        """Use the charge's `places` for a new member, or else add `leaf_count` leaf cells.
 
+        If the charge has `leaf_count_each`, the member asks for `leaf_count` beyond that number.
         The current size of the charge counts, not that of `live`. Returns Held if the gang has
         another charge, or none that can grow. A call that is repeated may count a member twice.
         """

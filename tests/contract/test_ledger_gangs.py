@@ -104,6 +104,23 @@ async def test_members_take_the_places_of_an_open_gang_and_then_let_it_grow(
     assert (await ledger.usage(ALICE)).leaf_cells == 6
 
 
+async def test_late_members_take_the_leaf_cells_that_were_reserved_for_them(
+    ledger: Ledger,
+) -> None:
+    charge = replace(a_charge(), leaf_count=17, places=14, gang_size=3, leaf_count_each=1)
+    await ledger.charge(charge)
+    limit = at_most(17, Measure.LEAF_CELLS)
+    first = await ledger.join(charge, 7, limits=[limit])
+    assert isinstance(first, Charged)
+    assert (first.live.charge.leaf_count, first.live.charge.places) == (17, 7)
+    assert isinstance(await ledger.join(first.live.charge, 8, limits=[limit]), Refused)
+    second = await ledger.join(first.live.charge, 7, limits=[limit])
+    assert isinstance(second, Charged)
+    assert (second.live.charge.leaf_count, second.live.charge.places) == (17, 0)
+    assert isinstance(await ledger.join(second.live.charge, 7, limits=[limit]), Refused)
+    assert (await ledger.usage(ALICE)).leaf_cells == 17
+
+
 async def test_what_the_leader_corrects_has_no_places_left(ledger: Ledger) -> None:
     charge = replace(a_charge(), leaf_count=4, places=3)
     await ledger.charge(charge)

@@ -16,7 +16,7 @@ from functools import partial
 from typing import Final, Protocol
 
 from policy.admission import growth
-from policy.admission.charge_request import ChargeRequest, leaf_count_with
+from policy.admission.charge_request import ChargeRequest, leaf_count_with, reserved_for
 from policy.admission.gang_decision import GangDecision
 from policy.admission.growth import Growth
 from policy.errors import ConflictError
@@ -87,6 +87,10 @@ class Grower:
         self, request: ChargeRequest, held: Charge
     ) -> ChargeAnswer | GangDecision | None:
         """Charge a gang for a member that asks for more than the first one did."""
+        reserved = reserved_for(request, held)
+        if reserved:
+            grow = partial(self._ledger.join, held, reserved)
+            return await self._grow(request, held, held.leaf_count + reserved, grow)
         leaf_count = leaf_count_with(request, held)
         if leaf_count == held.leaf_count:
             return None

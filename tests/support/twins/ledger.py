@@ -165,11 +165,12 @@ class MemoryLedger:
         """Use a place of the charge for a new member, or else add leaf cells."""
         existing = self._live.get(live.gang)
         live = existing.charge if existing and _is_of(existing.charge, live) else live
-        if existing is None or existing.charge != live or not live.places:
+        taken = 1 if live.leaf_count_each is None else leaf_count
+        if existing is None or existing.charge != live or live.places < taken:
             grown = live.leaf_count + leaf_count
             return await self.resize(replace(live, places=0), grown, limits=limits)
         self._check_available()
-        left = replace(existing.charge, places=existing.charge.places - 1)
+        left = replace(existing.charge, places=existing.charge.places - taken)
         self._live[live.gang] = replace(existing, charge=left)
         return self._existing(self._live[live.gang], left, self._clock())
 

@@ -232,3 +232,5 @@ async def test_members_that_are_done_or_created_later_are_not_awaited() -> None:
     await world.queue.charge()
     assert not world.holds(pod)
     assert await world.held() == 2 + 3 + 0
+    (live,) = await world.ledger.charges()
+    assert (live.charge.leaf_count_each, live.charge.places) == (2, 1), "for the late member"

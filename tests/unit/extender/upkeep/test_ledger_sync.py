@@ -1,67 +1,24 @@
 """The ledger follows the pods."""
 
-from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from uuid import UUID, uuid4
 
 import pytest
 
-from extender.feeds.charges import to_undecided_charge
 from extender.settings import LEADERSHIP
 from extender.upkeep import ledger_sync
-from extender.upkeep.ledger_sync import LedgerSync
 from kube import marks
-from policy.classes import Classes, PriorityClass
-from policy.policy import build
-from policy.quotas.charge import Charge
 from policy.quotas.limits import Limit, Measure, Scope
-from policy.quotas.quota_table import QuotaGroup, QuotaTable
 from policy.submission import ClassName, GangKey, GroupName, UserName
-from service.clock import Clock
 from state.ledger.ledger import Charged, LeaderTerm
-from tests.support.extender.group_sizes import GroupSizes
-from tests.support.extender.shell import Shell
+from tests.support.extender.books import Books, Later, gang_charge, prove_later
 from tests.support.kube.pods import PodBuilder, a_pod
-from tests.support.state.charges import a_charge
-from tests.support.twins.ledger import MemoryLedger
-
-CLASSES = Classes.of(
-    [PriorityClass(name=ClassName("prod"), cell_priority=9, high=True)], default=ClassName("prod")
-)
-
-VISION = QuotaGroup(name=GroupName("vision"))
-POLICY = replace(build({}), classes=CLASSES, quotas=QuotaTable([VISION]))
-
-
-def gang_charge(gang: str, *, decision: UUID) -> Charge:
-    key = GangKey("lab", gang)
-    return a_charge(key, decision=decision, group=None, leaf_type=None, leaf_count=16)
 
 
 def member(name: str, decision: UUID) -> PodBuilder:
     pod = a_pod(name).with_gpus(8).in_vc("lab").in_gang("g", size=2).of_class("prod")
     return pod.submitted_by("alice").annotated(marks.DECISION_ANNOTATION, str(decision))
-
-
-class Books:
-    def __init__(self, now: Callable[[], datetime] = lambda: datetime.now(UTC)) -> None:
-        self.ledger = MemoryLedger(now)
-        self.shell = Shell()
-        self.seconds = 0.0
-        self.keeper = LedgerSync(
-            ledger=self.ledger,
-            pods=self.shell.pods,
-            sizes=GroupSizes(2),
-            classes=lambda: CLASSES,
-            charge_undecided=lambda pod: to_undecided_charge(pod, POLICY),
-            term=lambda: LeaderTerm(leadership=LEADERSHIP, epoch=1),
-            metrics=self.shell.metrics,
-            clock=Clock(monotonic=lambda: self.seconds),
-        )
-
-    async def held(self) -> int:
-        return (await self.ledger.usage(Scope(UserName("alice")))).leaf_cells
 
 
 async def test_a_charge_is_confirmed_with_its_pods_and_released_with_the_last() -> None:
@@ -232,22 +189,6 @@ async def test_pods_that_are_charged_alone_are_released_one_by_one() -> None:
     assert (live.charge.gang.name, live.charge.leaf_count) == ("b", 8)
 
 
-class Later:
-    """A clock of the ledger, some time ago or now."""
-
-    def __init__(self) -> None:
-        self.ago = timedelta()
-
-    def __call__(self) -> datetime:
-        return datetime.now(UTC) - self.ago
-
-
-async def _prove_later(books: Books, clock: Later, *, seconds: float) -> None:
-    """Compare after so many seconds: for the ledger, what it has was charged then."""
-    clock.ago -= timedelta(seconds=seconds)
-    await books.keeper.prove()
-
-
 async def test_a_forged_member_raises_the_charge_of_its_gang_for_seconds_only() -> None:
     clock = Later()
     books, decision = Books(clock), uuid4()
@@ -259,9 +200,9 @@ async def test_a_forged_member_raises_the_charge_of_its_gang_for_seconds_only() 
     await books.keeper.settle()
     clock.ago = timedelta()
     await books.ledger.resize(charge, 4000)
-    await _prove_later(books, clock, seconds=9)
+    await prove_later(books, clock, seconds=9)
     assert await books.held() == 4000  # its pods may be on their way
-    await _prove_later(books, clock, seconds=2)
+    await prove_later(books, clock, seconds=2)
     assert await books.held() == 16
     assert books.shell.drift("ledger-corrected") == 1
 
@@ -274,7 +215,7 @@ async def test_a_gang_that_is_not_whole_pays_for_no_forged_member_either() -> No
     books.shell.pods.upsert(member("a", decision))
     await books.keeper.settle()
     await books.ledger.resize(charge, 4000)
-    await _prove_later(books, clock, seconds=11)
+    await prove_later(books, clock, seconds=11)
     assert await books.held() == 16  # the other one may ask for as much
 
 
@@ -286,7 +227,7 @@ async def test_a_forged_first_member_is_forgotten_when_the_real_ones_are_there()
     for name in ("a", "b"):
         books.shell.pods.upsert(member(name, decision))
     await books.keeper.settle()
-    await _prove_later(books, clock, seconds=11)
+    await prove_later(books, clock, seconds=11)
     assert await books.held() == 16
 
 
@@ -298,10 +239,10 @@ async def test_members_that_are_larger_keep_what_their_gang_grew_by() -> None:
     await books.ledger.resize(charge, 5)
     books.shell.pods.upsert(member("b", decision).with_gpus(4))
     await books.keeper.settle()
-    await _prove_later(books, clock, seconds=11)
+    await prove_later(books, clock, seconds=11)
     assert await books.held() == 5
     books.shell.pods.upsert(member("a", decision).with_gpus(1))
-    await _prove_later(books, clock, seconds=1)
+    await prove_later(books, clock, seconds=1)
     assert await books.held() == 5
 
 

@@ -180,3 +180,45 @@ async def test_a_gang_is_charged_for_each_member_that_is_larger_than_the_first(
         await catch_up(world.ledger, world.usage.assumed)
     charged = (await world.ledger.usage(ALICE)).leaf_cells
     assert charged == sum(max(own, asked[0]) for own in asked)
+
+
+def _in_late_gang(world: AdmissionWorld, own: int) -> ChargeRequest:
+    """Return a member of a gang of four, two of which are created later and have eight cells."""
+    request = world.member("bert", own=own, size=4)
+    total = 4 * own + 2 * max(0, 8 - own)
+    submission = replace(request.submission, leaf_count=total)
+    return replace(request, submission=submission, late=(8, 8))
+
+
+@pytest.mark.parametrize("is_away", [False, True], ids=["ledger", "memory"])
+async def test_members_that_are_created_later_are_charged_with_the_first(is_away: bool) -> None:
+    quotas = "groups: [{name: lab, limits: {leafCells: 18}, over: fail, users: [{name: alice}]}]"
+    world = AdmissionWorld(a_policy(quotas=quotas))
+    replica = world.replica()
+    assert (await replica.admit(_in_late_gang(world, 1))).outcome is Outcome.ADMITTED
+    assert (await world.ledger.usage(ALICE)).leaf_cells == 18
+    world.ledger.is_away = is_away
+    for own in (1, 8, 8):
+        assert (await replica.admit(_in_late_gang(world, own))).outcome is Outcome.ADMITTED
+    refused = await replica.admit(_in_late_gang(world, 8))
+    assert refused.outcome is Outcome.REFUSED, "the gang has two such members"
+    world.ledger.is_away = False
+    assert (await world.ledger.usage(ALICE)).leaf_cells == 18
+
+
+async def test_a_gang_without_quota_for_its_late_members_is_not_admitted() -> None:
+    quotas = "groups: [{name: lab, limits: {leafCells: 17}, over: fail, users: [{name: alice}]}]"
+    world = AdmissionWorld(a_policy(quotas=quotas))
+    assert (await world.replica().admit(_in_late_gang(world, 1))).outcome is Outcome.REFUSED
+
+
+async def test_what_is_reserved_for_late_members_is_taken_once_however_many_come_at_once() -> None:
+    quotas = "groups: [{name: lab, limits: {leafCells: 18}, over: fail, users: [{name: alice}]}]"
+    world = AdmissionWorld(a_policy(quotas=quotas))
+    replicas = [world.replica() for _ in range(2)]
+    await replicas[0].admit(_in_late_gang(world, 1))
+    answers = await asyncio.gather(
+        *(replicas[place % 2].admit(_in_late_gang(world, 8)) for place in range(12))
+    )
+    assert [one.outcome for one in answers].count(Outcome.ADMITTED) == 2
+    assert (await world.ledger.usage(ALICE)).leaf_cells == 18
