@@ -109,6 +109,8 @@ class Shape:
     image_pull_secrets: tuple[str, ...] = ()
     """`{user}` is replaced by the submitter's label."""
     max_run_seconds: int | None = None
+    ignores_disruptions: bool = False
+    """Whether an opportunistic Job of such pods gets a policy that ignores disruptions."""
 
     def matches(self, origin: PodOrigin) -> bool:
         """Whether all conditions of the shape hold for this pod."""

@@ -29,6 +29,8 @@ class Shaped:
     """What the submitter had specified differently."""
     spec: Mapping[str, Any] | None = None
     """The shaped spec; None if nothing shapes the pod."""
+    ignores_disruptions: str = ""
+    """The shape that lets a Job of such pods ignore disruptions; empty if none does."""
 
     @property
     def annotations(self) -> dict[str, str]:
@@ -49,4 +51,5 @@ def shape_pod(pod: Mapping[str, Any], shapes: Sequence[Shape], *, user: UserName
         if shape.max_run_seconds is not None:
             limit_run_time(draft, shape.max_run_seconds)
     draft.check()
-    return Shaped(draft.patch(), draft.lines, draft.warnings, draft.spec)
+    ignores = next((shape.name for shape in shapes if shape.ignores_disruptions), "")
+    return Shaped(draft.patch(), draft.lines, draft.warnings, draft.spec, ignores)

@@ -178,6 +178,13 @@ class ShapeEntry(Strict):
         default=None, ge=1, le=2**31 - 1, description="How long a pod may run at most."
     )
 
+    ignores_disruptions: bool = Field(
+        default=False,
+        description="Whether a new Job of such pods, in an opportunistic class and without a "
+        "`podFailurePolicy`, gets one that ignores disruptions: a preempted pod then counts as no "
+        "failure. The Job controller still waits before it creates pods again.",
+    )
+
     def build(self) -> Shape:
         """Build the shapes for pods."""
         plain = {name: getattr(self, name) for name in type(self).model_fields}
@@ -264,4 +271,5 @@ def _open_to_all(entry: Mapping[str, Plain], where: Location) -> Iterator[Proble
 
 def _has_effect(field: tuple[str, Plain]) -> bool:
     key, value = field
-    return key not in (*_MATCHING, "leafResource") and value not in (None, "", [], {})
+    is_given = value not in (None, "", [], {}) and value is not False
+    return is_given and key not in (*_MATCHING, "leafResource")

@@ -224,11 +224,19 @@ async def test_the_api_server_takes_a_shaped_pod_and_a_job_is_told_before(
         "mountPath": "/mnt",
         "subPath": "home/alice",
     }
+    jobs = f"/apis/batch/v1/namespaces/{namespace}/jobs"
+    patient = a_job("patient")
+    patient["spec"]["template"]["metadata"]["labels"] = {"purpose": "train"}
+    patient["spec"]["template"]["spec"]["priorityClassName"] = "oppo"
+    created = await plane.api_as("alice").create(jobs, patient)
+    (rule,) = created["spec"]["podFailurePolicy"]["rules"]
+    (condition,) = rule["onPodConditions"]
+    assert (rule["action"], condition["type"]) == ("Ignore", "DisruptionTarget")
     job = a_job("wrong")
     job["spec"]["template"]["metadata"]["labels"] = {"purpose": "train"}
     job["spec"]["template"]["spec"]["nodeSelector"] = {"kubernetes.io/os": "windows"}
     with pytest.raises(ApiError, match="but shape train requires"):
-        await plane.api_as("alice").create(f"/apis/batch/v1/namespaces/{namespace}/jobs", job)
+        await plane.api_as("alice").create(jobs, job)
 
 
 async def test_a_jobs_pods_are_its_submitters(plane: ControlPlane, namespace: str) -> None:

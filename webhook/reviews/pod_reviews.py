@@ -4,7 +4,7 @@ Fails closed on a pod that is invalid, and open on an unavailable ledger: then t
 a warning (`webhook.admission.admitter`).
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -36,6 +36,7 @@ from webhook.responses.pod_response import respond_shaped, respond_to_pod, respo
 from webhook.reviews.group_search import find_group
 from webhook.reviews.live_members import check_room
 from webhook.reviews.pod_workloads import PodWorkloads
+from webhook.reviews.preemption_advice import Advice
 from webhook.wire import ALLOWED, ReviewRequest, ReviewResponse
 
 CheckNode = Callable[[ReviewRequest, ManagedPod], None]
@@ -127,12 +128,13 @@ class PodReviews:
         obj: Mapping[str, Any],
         *,
         are_alike: bool,
-        advise: Callable[[ClassName], Iterable[str]],
+        advise: Callable[[ClassName, str], Advice],
     ) -> ReviewResponse:
         """Return whether a pod would be refused, and the warnings it would get, without any effect.
 
-        `are_alike` says that all members of its gang are like it; `advise` returns further
-        warnings for the class that it would get. Raises RequestError for a pod that is invalid.
+        `are_alike` says that all members of its gang are like it; `advise` says what its workload
+        gets and is told, given the class that the pod would get and the shape that lets disruptions
+        be ignored. The patch is one of the workload. Raises RequestError for a pod that is invalid.
         """
         pod = self.read_pod(review, self._fix_cells(review, obj))
         if pod is None:
@@ -142,8 +144,9 @@ class PodReviews:
         request = _to_request(review, obj, pod=pod, group=None, policy=policy)
         never = self._possibility.check(request, are_alike=are_alike, may_refuse=True)
         decision = self._admitter.preview(request.charge)
-        advice = advise(decision.gang_class)
-        return respond_with(decision, warnings=(*request.shaped.warnings, *never, *advice))
+        advice = advise(decision.gang_class, request.shaped.ignores_disruptions)
+        warnings = (*request.shaped.warnings, *never, *advice.warnings)
+        return respond_with(decision, patch=advice.patch, warnings=warnings)
 
     async def decide_for_group(
         self, review: ReviewRequest, obj: Mapping[str, Any], group: PodGroup

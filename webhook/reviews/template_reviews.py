@@ -100,9 +100,9 @@ class TemplateReviews:
         for change in changes:
             stamp = _choose_stamp(change, sender)
             if stamp is not None:
-                patch += change.template.stamp_patch(stamp)
-                warnings += self._preview(review, change, stamp)
-                warnings += self._check_workload(review, change)
+                preview = self._preview(review, change, stamp)
+                patch += [*change.template.stamp_patch(stamp), *preview.patch]
+                warnings += [*preview.warnings, *self._check_workload(review, change)]
         return ReviewResponse(is_allowed=True, patch=patch, warnings=list(dict.fromkeys(warnings)))
 
     async def shape(self, review: ReviewRequest) -> ReviewResponse:
@@ -120,7 +120,7 @@ class TemplateReviews:
             stamp = None if change.is_managed else _choose_stamp(change, review.user)
             if stamp is not None:
                 patch += change.template.stamp_patch(stamp)
-                warnings += self._preview(review, change, stamp)
+                warnings += self._preview(review, change, stamp).warnings
         return ReviewResponse(is_allowed=True, patch=patch, warnings=list(dict.fromkeys(warnings)))
 
     def _changes(self, review: ReviewRequest, obj: Mapping[str, Any]) -> Iterator[_Change]:
@@ -151,24 +151,27 @@ class TemplateReviews:
         """Tell whether the API server had a template reviewed, so that its stamp is ours."""
         return is_matched(old.content) and self._is_managed(review, old)
 
-    def _preview(self, review: ReviewRequest, change: _Change, stamp: Stamp) -> Iterator[str]:
-        """Yield the warnings of a pod of the template; RequestError if it would be refused."""
+    def _preview(self, review: ReviewRequest, change: _Change, stamp: Stamp) -> ReviewResponse:
+        """Preview a pod of the template: what its workload gets, and is told.
+
+        Raises RequestError if the pod would be refused, and is created now.
+        """
         if stamp.user != review.user.username or change.template == change.before:
-            return
+            return ALLOWED
         pod = change.template.to_pod(review, stamp.annotations)
         try:
-            advise = partial(self._advice.of, review.object or {})
+            is_new = review.operation == "CREATE"
+            advise = partial(self._advice.of, review.object or {}, is_new=is_new)
             are_alike = makes_all_members(review.object or {})
             preview = self._pods.preview(review, pod, are_alike=are_alike, advise=advise)
         except RequestError as exc:
             raise _within(change.template, exc) from exc
-        yield from preview.warnings
         if preview.is_allowed:
-            return
+            return preview
         if _starts_now(review):
             raise RequestError.at(change.template.path, preview.message)
         line = f"{PREFIX}with current usage, its pods would be refused: {preview.message}"
-        yield plain(line, limit=WARNING_CHARS)
+        return ReviewResponse(is_allowed=True, warnings=[plain(line, limit=WARNING_CHARS)])
 
     def _check_workload(self, review: ReviewRequest, change: _Change) -> Iterator[str]:
         """Yield warnings about a workload that does not match the gang of its pods."""

@@ -33,6 +33,7 @@ shapes:
   - {path: /scratch, hostPath: /scratch}
   imagePullSecrets: [hub]
   maxRunSeconds: 3600
+  ignoresDisruptions: true
 """
 
 
