@@ -5,10 +5,11 @@ from pathlib import Path
 from typing import Final
 
 from kube.api.leadership import LeadershipSettings
+from kube.marks import EXTENDER_LEADERSHIP
 from policy.errors import SettingsError
 from service.settings import Address
 
-LEADERSHIP: Final = "cellgate-extender"
+LEADERSHIP: Final = EXTENDER_LEADERSHIP
 """Name of the leadership that the replicas share, in Kubernetes and in the ledger."""
 
 

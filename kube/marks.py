@@ -60,6 +60,8 @@ RUN_TIME_ANNOTATION: Final = "cellgate.io/expected-run-time"
 """How long the owner of a pod expects it to run, such as `4h`."""
 RECLAIMED_MARK: Final = "cellgate.io/reclaimed"
 """On a workload that Cellgate suspended for another gang: an annotation and a label."""
+EXTENDER_LEADERSHIP: Final = "cellgate-extender"
+"""The Lease by which the extenders elect their leader."""
 QUEUED_GATE: Final = "cellgate.io/queued"
 SCHEDULER_NAME: Final = "cellgate-scheduler"
 

@@ -20,6 +20,7 @@ later members follow it. Each folder imports only folders below it in this list:
     routes          HTTP: one route for each kind of review
     wire            AdmissionReview v1: request and response
     cluster_view    the policies and other objects that reviews read, kept current by feeds
+    leaderless_pods  tells gated pods while no extender leads
     settings        the settings of one webhook process
     metrics         the webhook's own metrics
 """

@@ -1,13 +1,13 @@
 """Runs one webhook: feeds, reviews, certificates, routes."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from functools import partial
 from typing import Final
 
 from kube.api.client import KubeClient
 from kube.api.events import EventWriter
-from kube.api.feed import Feed
+from kube.api.feed import Feed, FeedSource
 from kube.follow.pod_groups import PodGroupFollower
 from kube.follow.policies import PolicySink
 from service.clock import Clock
@@ -24,6 +24,7 @@ from webhook.admission.memory_decider import LiveUsage
 from webhook.certificates.callers import require_client_certificate
 from webhook.certificates.provider import build_certificates
 from webhook.cluster_view import ClusterView
+from webhook.leaderless_pods import LeaderlessPods, build_election
 from webhook.metrics import WebhookMetrics
 from webhook.routes import add_routes
 from webhook.settings import WebhookSettings
@@ -87,17 +88,43 @@ async def run_webhook(
     ) as webhook:
         for name, run in serving.tasks.items():
             webhook.supervisor.start(name, run())
-        for name, source in sources.items():
-            met = partial(_meet, health, f"{name} synced")
-            feed = Feed(client, source, clock=clock, on_synced=met)
-            webhook.supervisor.start(f"{name} feed", feed.run())
+        _start_feeds(webhook, sources, client=client, clock=clock, health=health)
         groups = view.pod_groups.run(on_synced=partial(_meet, health, _POD_GROUPS))
         webhook.supervisor.start("PodGroups", groups)
         webhook.supervisor.start("events", events.run())
         webhook.supervisor.start("ledger probe", reviews.breaker.run())
         webhook.supervisor.start("recent gangs", reviews.recent.run())
         webhook.supervisor.start("node facts", reviews.facts.run())
+        watch = _build_watch(settings, client=client, events=events, clock=clock)
+        if watch is not None:
+            webhook.supervisor.start("leader of the extenders", watch.run())
         yield webhook
+
+
+def _start_feeds(
+    webhook: RunningService,
+    sources: Mapping[str, FeedSource],
+    *,
+    client: KubeClient,
+    clock: Clock,
+    health: Health,
+) -> None:
+    for name, source in sources.items():
+        met = partial(_meet, health, f"{name} synced")
+        feed = Feed(client, source, clock=clock, on_synced=met)
+        webhook.supervisor.start(f"{name} feed", feed.run())
+
+
+def _build_watch(
+    settings: WebhookSettings, *, client: KubeClient, events: EventWriter, clock: Clock
+) -> LeaderlessPods | None:
+    if not settings.identity:
+        return None  # `cellgate run` has no leadership
+    namespace, identity = settings.namespace, settings.identity
+    election = build_election(client, namespace=namespace, identity=identity, clock=clock)
+    return LeaderlessPods(
+        client, namespace=namespace, election=election, events=events, clock=clock
+    )
 
 
 def _meet(health: Health, condition: str) -> None:

@@ -13,18 +13,23 @@ from policy.errors import ConflictError, RequestError, SpecError
 from service.health import Health
 from service.http import json_answer
 from webhook.ledger_access.time_budget import parse_timeout, time_budget
+from webhook.records.refusal_log import RefusalLog
 from webhook.wire import ReviewRequest, ReviewResponse, format_review, parse_review, refuse
 from webhook.wiring import WebhookReviews
 
 Review = Callable[[ReviewRequest], Awaitable[ReviewResponse]]
 
 
-async def respond(review: Review, request: ReviewRequest) -> ReviewResponse:
-    """Run a review; refuse an object that is invalid or that lost a race."""
+async def respond(
+    review: Review, request: ReviewRequest, *, refusals: RefusalLog
+) -> ReviewResponse:
+    """Run a review; refuse an object that is invalid or that lost a race. Refusals are logged."""
     try:
-        return await review(request)
+        response = await review(request)
     except (RequestError, SpecError, ConflictError) as exc:
-        return refuse(exc)
+        response = refuse(exc)
+    refusals.note(request, response)
+    return response
 
 
 def add_routes(app: web.Application, reviews: WebhookReviews, health: Health) -> None:
@@ -39,15 +44,17 @@ def add_routes(app: web.Application, reviews: WebhookReviews, health: Health) ->
         "/validate/policies": reviews.policies.validate,
     }
     for path, review in routes.items():
-        app.router.add_post(path, partial(_handle, review, health))
+        app.router.add_post(path, partial(_handle, review, health, reviews.refusals))
 
 
-async def _handle(review: Review, health: Health, http_request: web.Request) -> web.Response:
+async def _handle(
+    review: Review, health: Health, refusals: RefusalLog, http_request: web.Request
+) -> web.Response:
     if not health.can_answer:
         error = f"webhook is not ready: {'; '.join(health.reasons())}"
         return json_answer({"error": error}, status=503)
     seconds = parse_timeout(http_request.query.get("timeout"))
     request = parse_review(await http_request.read())
     with time_budget(seconds):
-        response = await respond(review, request)
+        response = await respond(review, request, refusals=refusals)
     return json_answer(format_review(request.uid, response))

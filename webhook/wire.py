@@ -57,6 +57,8 @@ class ReviewResponse:
     """Of a refusal."""
     patch: Sequence[Operation] = ()
     warnings: Sequence[str] = ()
+    is_recorded: bool = False
+    """Whether a refusal is in the decision log, with the decision that led to it."""
 
 
 ALLOWED = ReviewResponse(is_allowed=True)

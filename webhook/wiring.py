@@ -25,6 +25,7 @@ from webhook.ledger_access.catch_up import catch_up
 from webhook.metrics import WebhookMetrics
 from webhook.records.decision_recorder import DecisionRecorder
 from webhook.records.pending_events import PendingEvents
+from webhook.records.refusal_log import RefusalLog
 from webhook.reviews.pod_group_reviews import PodGroupReviews
 from webhook.reviews.pod_reviews import PodReviews
 from webhook.reviews.policy_reviews import PolicyReviews
@@ -55,6 +56,7 @@ class WebhookReviews:
     bindings: BindingGuard
     templates: TemplateReviews
     policies: PolicyReviews
+    refusals: RefusalLog
     breaker: Breaker
     recent: RecentGangCheck
     facts: NodeFacts
@@ -111,6 +113,7 @@ def build_reviews(
             nodes=facts,
             admins=settings.admins,
         ),
+        refusals=RefusalLog(state.log, clock=clock),
         breaker=breaker,
         facts=facts,
         recent=RecentGangCheck(

@@ -24,6 +24,7 @@ _REQUEST_DEFAULTS: Final = {
     field.name: field.default for field in fields(MemberRequest) if field.default is not MISSING
 }
 _PLACEMENT_OPTIONS: Final = ("chain", "vc_cell", "vc_cell_type")
+_NAMED_NODES: Final = 8
 _STORED_NAMES: Final = {name: name for name in _REQUEST_DEFAULTS} | {"free_mode": "release"}
 
 
@@ -126,13 +127,14 @@ def decode_node(name: NodeName, row: Mapping[str, Any]) -> KubeNode:
 def encode_decision(decision: Decision) -> Row:
     """Encode a decision; equal decisions give equal rows.
 
-    The places of the gang's other members, which may be thousands, are stored as a checksum.
+    Of the gang's other members, which may be thousands, the row has their number, some of their
+    nodes, and a checksum of their places.
     """
     if isinstance(decision, Place):
         return {
             "is": "place",
             **encode_placement(decision.placement),
-            "others": _checksum(decision.others),
+            "others": _encode_others(decision.others),
             "downgraded": list(map(str, decision.downgraded)),
             "cancelled": list(map(str, decision.cancelled)),
         }
@@ -151,6 +153,7 @@ def is_same_decision(logged: Row, replayed: Row) -> bool:
     Sentences are compared only if the row has the current wording version. A row of another version
     is compared by its code and by those arguments that it has.
     """
+    logged, replayed = _by_checksum(logged), _by_checksum(replayed)
     if logged.get("wording") == replayed.get("wording"):
         return logged == replayed
     return _wordless(logged, logged) == _wordless(replayed, logged)
@@ -162,6 +165,18 @@ def _wordless(row: Row, logged: Row) -> Row:
     arguments = {name: told.get(name) for name in logged.get("arguments", {})}
     bare = {key: value for key, value in row.items() if key not in ("reason", "wording")}
     return bare | {"arguments": arguments}
+
+
+def _by_checksum(row: Row) -> Row:
+    """Return a decision with the checksum of the other places alone: older rows have no more."""
+    others = row.get("others")
+    return row | {"others": others["checksum"]} if isinstance(others, dict) else row
+
+
+def _encode_others(placements: Sequence[Placement]) -> Row:
+    nodes = dict.fromkeys(one.node for one in placements)
+    named = list(nodes)[:_NAMED_NODES]
+    return {"members": len(placements), "nodes": named, "checksum": _checksum(placements)}
 
 
 def _checksum(placements: Sequence[Placement]) -> int:

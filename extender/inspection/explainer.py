@@ -22,6 +22,8 @@ from policy.submission import GangKey
 from state.log.log import DecisionLog
 
 _DECISIONS: Final = 20
+_SEARCHED: Final = 500
+_MOST_PARTS: Final = 4
 _QUEUED: Final = "queued"
 _WAITING: Final = "waiting"
 _PLACED: Final = "placed"
@@ -99,12 +101,28 @@ class Explainer:
 
     async def _explain_gone(self, name: str) -> JsonObject | None:
         """Explain a gang without pods, by the name of it, of its workload or of a pod it had."""
-        end = self._ends.find(name)
-        gang = str(end.gang) if end is not None else name
+        end, known = self._ends.find(name), self._ends.gang_of(name)
+        gang = str(known) if known is not None else await self._find_gang(name)
         decisions = await self._decisions(gang)
-        if end is None:
-            return {"gang": gang, "state": "gone"} | decisions if decisions["decisions"] else None
-        return {"gang": gang, "state": "gone", "ended": show_end(end)} | decisions
+        if known is None and not decisions["decisions"]:
+            return None
+        ended = {"ended": show_end(end)} if end is not None else {}
+        return {"gang": gang, "state": "gone"} | ended | decisions
+
+    async def _find_gang(self, name: str) -> str:
+        """Find the gang of a pod that ended before this leader began, in the log.
+
+        Controllers name pods after the workload, which often names the gang: each part of the name
+        may be the gang's. The rows about that gang must name the pod.
+        """
+        namespace, _, rest = name.partition("/")
+        for _ in range(min(rest.count("-"), _MOST_PARTS)):
+            rest = rest.rpartition("-")[0]
+            gang = f"{namespace}/{rest}"
+            for row in (await self._decisions(gang, most=_SEARCHED))["decisions"]:
+                if row["details"].get("pod") == name:
+                    return gang
+        return name
 
     def foreign(self) -> dict[str, JsonObject]:
         """Show the pods that use leaf cells and that Cellgate did not place, by name."""
@@ -185,10 +203,10 @@ class Explainer:
             if other.uid != pod.uid
         ]
 
-    async def _decisions(self, gang: str) -> JsonObject:
+    async def _decisions(self, gang: str, *, most: int = _DECISIONS) -> JsonObject:
         """Show what the log has; the rest of the explanation does not need it."""
         try:
-            records = await self._log.recent(_DECISIONS, subject=gang)
+            records = await self._log.recent(most, subject=gang)
         except BackendError as exc:
             return {"decisions": [], "problem": f"the decision log cannot be read now: {exc}"}
         return {"decisions": [show_record(record) for record in records]}

@@ -1,6 +1,6 @@
 """The JSON of `/v1/…`: gangs, VCs, cells, waiting gangs and decisions."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from extender.cells.model import Decision, GangView, Place, Preempt, Reason
@@ -193,8 +193,17 @@ def show_record(record: DecisionRecord) -> JsonObject:
         "reason": record.reason,
         "policyVersion": record.policy_version,
         "latencySeconds": record.latency_seconds,
-        "details": record.details,
+        "details": _show_details(record.details),
     }
+
+
+def _show_details(details: Mapping[str, Any]) -> JsonObject:
+    """Name the number that rows of earlier versions have for the places of other members."""
+    decision = details.get("decision")
+    if isinstance(decision, Mapping) and isinstance(decision.get("others"), int):
+        others = {"checksum": decision["others"]}
+        return {**details, "decision": {**decision, "others": others}}
+    return dict(details)
 
 
 def show_end(end: GangEnd) -> JsonObject:

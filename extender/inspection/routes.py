@@ -139,7 +139,8 @@ class InspectionRoutes:
         found = await self._explainer.explain(namespace, pod)
         if found is None:
             raise web.HTTPNotFound(
-                text=f"there is no pod {namespace}/{pod} that asks for leaf cells"
+                text=f"there is no pod {namespace}/{pod} that asks for leaf cells, and the log has "
+                "no decision about it"
             )
         return json_answer(found)
 

@@ -80,9 +80,7 @@ class GangEnds:
         key: UUID | None = None,
     ) -> None:
         gang = pod.gang.key
-        names = [str(gang), pod.display_name]
-        names += [f"{pod.namespace}/{pod.workload.name}"] if pod.workload is not None else []
-        self._by_name.update(dict.fromkeys(names, gang))
+        self.remember(pod)
         last = self._last.get(gang)
         if last is not None and (last.why, last.workload) == (why, pod.workload) and key is None:
             return  # the other pods of the gang
@@ -99,6 +97,16 @@ class GangEnds:
             details={"pod": pod.display_name, **workload, **(details or {})},
             **({"key": key} if key is not None else {}),
         )
+
+    def remember(self, pod: ManagedPod) -> None:
+        """Remember the gang of a pod that ended, however it did: its name may be asked for."""
+        self._by_name[str(pod.gang.key)] = self._by_name[pod.display_name] = pod.gang.key
+        if pod.workload is not None:
+            self._by_name[f"{pod.namespace}/{pod.workload.name}"] = pod.gang.key
+
+    def gang_of(self, name: str) -> GangKey | None:
+        """Return the gang that had a pod or a workload of this `namespace/name`, or its own."""
+        return self._by_name.get(name)
 
     def find(self, name: str) -> GangEnd | None:
         """Return the last end of a gang, by `namespace/name` of it, its workload or a pod."""

@@ -230,6 +230,7 @@ class Outcomes:
 
     def _forget(self, pod: ManagedPod) -> None:
         """A pod ended or left its gang: another member that waits carries the gang's entry."""
+        self.ends.remember(pod)
         self.waiting.pods.pop(pod.uid, None)
         for gang in (pod.gang.key, single_gang(pod)):
             entry = self.waiting.gangs.get(gang)

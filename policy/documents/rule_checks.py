@@ -50,7 +50,7 @@ def check_over(group: QuotaGroup, classes: Classes) -> str | None:
     if not group.lowers:
         return None
     if not classes.is_listed(name):
-        return _unknown_class(name, classes)
+        return f"{_unknown_class(name, classes)}, nor fail or queue"
     if classes.rank(name) == 0:
         return f"{name} is the highest class: no gang can be lowered to it"
     return None

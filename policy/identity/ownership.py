@@ -60,7 +60,7 @@ def check_quotas_change(
     problems = [*_foreign(editor, before, after, own=own), *_gone(before, after)]
     known = {group.name: group for group in before}
     for place, group in enumerate(after):
-        if group.name in known:
+        if group.name in known and group.name in own:
             problems += _raised(known[group.name], group, place=place)
     problems += _taken(after, own=own, in_force=in_force, groups_of=groups_of)
     if problems:
@@ -74,8 +74,13 @@ def _foreign(
     *,
     own: tuple[GroupName, ...],
 ) -> Iterator[Problem]:
-    names = dict.fromkeys(group.name for group in (*before, *after))
-    foreign = tuple(name for name in names if name not in own)
+    """Yield the groups of others that the change touches; a shared document may hold others."""
+    old, new = ({group.name: group for group in groups} for groups in (before, after))
+    names = dict.fromkeys((*old, *new))
+    foreign = tuple(name for name in names if name not in own and old.get(name) != new.get(name))
+    kept = [name for name in new if name in old]
+    if kept != [name for name in old if name in new]:
+        yield Problem("groups", "only a policy admin may change the order of groups")
     if foreign:
         who = f"{quote(editor.user)} is an admin of {_named(own)}"
         yield Problem("groups", f"{who} and may not change the quotas of {_named(foreign)}")

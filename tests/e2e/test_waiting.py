@@ -175,3 +175,29 @@ async def test_every_waiting_gang_is_listed_and_its_pods_say_why(
     )
     assert condition_of(started)["status"] == "True"
     assert "message" not in condition_of(started)
+
+
+async def test_pods_are_told_while_no_extender_leads(
+    plane: ControlPlane, cellgate: Installation, pods: str
+) -> None:
+    await create(plane, pods, gang_pods("early", size=1, gpus=8))
+    await running(plane, pods, "early", size=1)
+    await end(plane, pods, "early", size=1)
+    await cellgate.extender.stop()
+    await create(plane, pods, gang_pods("silent", size=2, gpus=8))
+
+    async def told() -> list[str]:
+        events = await events_of(plane, pods, "Pod", "NoExtenderLeads")
+        return sorted(one["involvedObject"]["name"] for one in events)
+
+    async def are_told() -> bool:
+        return len(await told()) == 2
+
+    await poll_until(are_told, deadline_seconds=60, explain=lambda: "no Event")
+    assert await told() == ["silent-0", "silent-1"]
+    await cellgate.start_extender()
+    await running(plane, pods, "silent", size=2)
+    namespace = pods.split("/")[4]
+    explained = await cellgate.inspect(f"/v1/explain/{namespace}/early-0")
+    assert (explained["gang"], explained["state"]) == (f"{namespace}/early", "gone")
+    assert "placed" in {row["outcome"] for row in explained["decisions"]}

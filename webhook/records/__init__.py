@@ -4,5 +4,6 @@ Nothing here changes a decision or waits for I/O: the log and Events are written
 Imported by `webhook.reviews`, `webhook.guard` and `webhook.wiring`.
 
     decision_recorder  records each decision: metric, notice for an Event, log row for a replay
+    refusal_log        records every refusal that no decision has recorded
     pending_events     keeps the text of an Event until its pod has a name, then writes it
 """

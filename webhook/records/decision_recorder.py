@@ -5,6 +5,7 @@ from typing import Any
 from policy.admission.charge_request import ChargeRequest
 from policy.admission.gang_decision import GangDecision
 from policy.policy import Policy
+from policy.rules.decision import Outcome
 from service.clock import Clock
 from state.log.log import DecisionLog
 from state.log.records import DecisionRecord, LoggedDocument, RowKind
@@ -41,6 +42,8 @@ class DecisionRecorder:
         if is_dry_run:
             return
         self._events.note(decision)
+        if not decision.is_new and decision.outcome is not Outcome.REFUSED:
+            return  # it follows the decision about the first member, which is recorded
         # Before the response is sent: if the process is killed then, the log's spool has the row.
         self._log.append(self._build_row(decision, request, seconds=seconds))
 

@@ -1,6 +1,7 @@
 """The response about a pod: the patch with its class and gate, warnings, or a refusal. Pure."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from kube import marks
@@ -35,7 +36,7 @@ def respond_to_pod(
     `asked` is the pod with the leaf cells that it was decided with; a shape may have fixed them.
     """
     if decision.outcome is Outcome.REFUSED:
-        return respond_with(decision)
+        return replace(respond_with(decision), is_recorded=True)
     if pod.node is not None and decision.outcome is Outcome.QUEUED:
         return refuse(_CANNOT_WAIT.format(node=pod.node))
     patch = decision_patch(

@@ -99,6 +99,22 @@ async def test_a_live_gang_is_explained_by_its_name(client: KubeClient, caller: 
     assert "ended" not in told
 
 
+async def test_what_was_decided_about_a_gang_that_ended_can_be_asked(
+    client: KubeClient, caller: Caller
+) -> None:
+    pod = await create(client, "a", gang="pair", gang_size="1", leaves=1, class_name="prod")
+    await caller.place(pod, FOUR)
+    path, at_once = "/api/v1/namespaces/lab/pods/a", {"gracePeriodSeconds": "0"}
+    await client.request("DELETE", path, query=at_once)
+    await caller.until("/v1/gangs", lambda page: page["items"] == [])
+    for name in ("a", "pair"):
+        told = await caller.until(f"/v1/explain/lab/{name}", lambda told: told["decisions"])
+        assert (told["gang"], told["state"]) == ("lab/pair", "gone")
+        placed = [row for row in told["decisions"] if row["outcome"] == "placed"]
+        assert placed[0]["details"]["decision"]["others"]["members"] == 0
+    assert await caller.get("/v1/explain/lab/unknown-0") == 404
+
+
 async def test_a_pod_that_waits_is_explained(client: KubeClient, caller: Caller) -> None:
     for name in ("one", "two"):
         await caller.place(await create(client, name, class_name="prod"), FOUR)

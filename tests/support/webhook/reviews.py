@@ -22,6 +22,7 @@ from tests.support.twins.log import MemoryDecisions
 from tests.support.webhook.admission_world import AdmissionWorld
 from webhook.cluster_view import ClusterView
 from webhook.metrics import WebhookMetrics
+from webhook.records.refusal_log import RefusalLog
 from webhook.routes import respond
 from webhook.settings import WebhookSettings
 from webhook.wire import ReviewRequest, ReviewResponse
@@ -59,18 +60,21 @@ class Responding:
     """Reviews of one kind, whose errors become responses as in the routes."""
 
     reviews: Any
+    refusals: RefusalLog = field(
+        default_factory=lambda: RefusalLog(DecisionLog(MemoryDecisions()), clock=Clock())
+    )
 
     async def mutate(self, request: ReviewRequest) -> ReviewResponse:
         """Review an object that may be changed."""
-        return await respond(self.reviews.mutate, request)
+        return await respond(self.reviews.mutate, request, refusals=self.refusals)
 
     async def shape(self, request: ReviewRequest) -> ReviewResponse:
         """Review an object that asks for no leaf cells."""
-        return await respond(self.reviews.shape, request)
+        return await respond(self.reviews.shape, request, refusals=self.refusals)
 
     async def validate(self, request: ReviewRequest) -> ReviewResponse:
         """Review an object that is about to be stored."""
-        return await respond(self.reviews.validate, request)
+        return await respond(self.reviews.validate, request, refusals=self.refusals)
 
 
 @dataclass
@@ -114,5 +118,7 @@ class Webhook:
             metrics=metrics,
         )
         self.facts = reviews.facts
-        self.pods, self.guard = Responding(reviews.pods), Responding(reviews.guard)
-        self.templates, self.bindings = Responding(reviews.templates), Responding(reviews.bindings)
+        self.pods, self.guard, self.templates, self.bindings = (
+            Responding(one, reviews.refusals)
+            for one in (reviews.pods, reviews.guard, reviews.templates, reviews.bindings)
+        )

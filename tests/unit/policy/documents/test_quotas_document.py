@@ -161,7 +161,7 @@ groups:
 @pytest.mark.parametrize(
     ("over", "problem"),
     [
-        ("other", '"other" is not one of the classes prod, test, oppo'),
+        ("que", '"que" is not one of the classes prod, test, oppo, nor fail or queue'),
         ("prod", "prod is the highest class: no gang can be lowered to it"),
     ],
 )

@@ -73,9 +73,14 @@ def test_an_admin_may_give_up_but_not_grant_what_the_group_has() -> None:
     [
         (
             (NLP,),
-            (NLP,),
+            (replace(NLP, over="queue"),),
             ['groups: "carol" is an admin of group vision and may not change the quotas of '
              "group nlp"],
+        ),
+        (
+            (VISION, NLP),
+            (NLP, VISION),
+            ["groups: only a policy admin may change the order of groups"],
         ),
         (
             (VISION,),
@@ -85,12 +90,21 @@ def test_an_admin_may_give_up_but_not_grant_what_the_group_has() -> None:
         ),
         ((VISION,), (), ["groups: only a policy admin may remove group vision"]),
     ],
-    ids=["another group's", "adds another group", "deletes the own"],
+    ids=["another group's", "moves a group", "adds another group", "deletes the own"],
 )  # fmt: skip
 def test_an_admin_of_a_group_is_no_admin_of_others(
     before: tuple[QuotaGroup, ...], after: tuple[QuotaGroup, ...], problems: list[str]
 ) -> None:
     assert _refusal(before, after) == problems
+
+
+def test_an_admin_hears_nothing_of_groups_that_she_leaves_alone() -> None:
+    users = {UserName("alice"): Allowance(most={Measure.LEAF_CELLS: 20})}
+    assert _refusal((NLP, VISION), (NLP, replace(VISION, users=users))) == []
+    more = replace(VISION, over="queue")
+    assert _refusal((NLP, VISION), (NLP, more)) == [
+        "groups[1].over: only a policy admin may change fail to queue"
+    ]
 
 
 def test_nobody_else_may_change_quotas() -> None:
