@@ -82,6 +82,8 @@ class Feed:
         self._reached = ""
         self._moved = asyncio.Event()
         self.synced = asyncio.Event()
+        self._refused = 0
+        """The status with which an optional kind was refused last, and logged; 0 if it is not."""
 
     @property
     def silent_seconds(self) -> float:
@@ -116,6 +118,7 @@ class Feed:
             try:
                 if version is None:
                     version = self._note(await self._list())
+                    self._refused = 0
                     self._on_synced()
                     self.synced.set()
                 async for seen in self._watch(version):
@@ -128,12 +131,20 @@ class Feed:
                     version = None
                 if self._is_optional and exc.status:
                     self._on_synced()
-                logger.warning("watch interrupted", extra={"path": self.path, "error": str(exc)})
+                self._log(exc)
             if self._monotonic() - began > _BACKOFF_MOST_SECONDS:
                 backoff = _BACKOFF_FIRST_SECONDS  # the stream worked, without any event
             # After a normal end too: a server that ends every stream at once must not be flooded.
             await asyncio.sleep(random.uniform(backoff / 2, backoff))  # noqa: S311 - jitter
             backoff = min(backoff * 2, _BACKOFF_MOST_SECONDS)
+
+    def _log(self, error: KubeError) -> None:
+        """Log a failure; that an optional kind may not be read, once until it was listed."""
+        is_refusal = self._is_optional and 400 <= error.status < 500 and not error.is_gone
+        if not is_refusal or error.status != self._refused:
+            logger.warning("watch interrupted", extra={"path": self.path, "error": str(error)})
+        if is_refusal:
+            self._refused = error.status
 
     async def _list(self) -> str:
         objects: list[Object] = []

@@ -1,12 +1,13 @@
 """ProvisioningRequests of the Cluster Autoscaler: nodes for all pods of a gang, or none.
 
 A request names a class and, for each kind of member, a PodTemplate and a number. Both are owned by
-a pod of the gang, so that they go with it. Their names follow from the gang: a leader that repeats
+a pod of the gang, so that they go with it; a request that is taken back takes its templates with
+it. Their names follow from the gang: a leader that repeats
 a request changes nothing.
 """
 
 import hashlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
@@ -14,7 +15,7 @@ from urllib.parse import quote
 
 from kube.api.binder import PodRef
 from kube.api.client import KubeClient, KubeError, Object
-from kube.values.objects import mapping
+from kube.values.objects import items, mapping
 from policy.submission import GangKey
 
 API_VERSION: Final = "autoscaling.x-k8s.io/v1"
@@ -22,6 +23,7 @@ _MANAGED_BY: Final = {"app.kubernetes.io/managed-by": "cellgate"}
 _SELECTOR: Final = "app.kubernetes.io/managed-by=cellgate"
 _GANG_ANNOTATION: Final = "cellgate.io/gang"
 _OVER: Final = frozenset({"Failed", "BookingExpired", "CapacityRevoked"})
+_FORBIDDEN: Final = 403
 _POD_FIELDS: Final = (
     "affinity",
     "nodeSelector",
@@ -52,6 +54,8 @@ class FoundRequest:
     created: datetime
     is_over: bool
     """Whether the autoscaler gave up, or no longer keeps the nodes for it."""
+    templates: tuple[str, ...] = ()
+    """Its PodTemplates."""
 
 
 def request_name(gang: GangKey) -> str:
@@ -99,13 +103,22 @@ class ProvisioningRequests:
         return name
 
     async def delete(self, request: FoundRequest) -> None:
-        """Take a request back; its PodTemplates go with the gang's pod."""
+        """Take a request back, and then its PodTemplates.
+
+        Templates that are left, because the process ended between or lacks the right to delete
+        them, go with the gang's pod.
+        """
+        await self._delete(f"{_collection(request.namespace)}/{quote(request.name, safe='')}")
+        templates = f"{_core(request.namespace)}/podtemplates"
+        for name in request.templates:
+            await self._delete(f"{templates}/{quote(name, safe='')}", ignores=(_FORBIDDEN,))
+
+    async def _delete(self, path: str, *, ignores: Collection[int] = ()) -> None:
         self._check_leading()
-        path = f"{_collection(request.namespace)}/{quote(request.name, safe='')}"
         try:
             await self._client.request("DELETE", path)
         except KubeError as exc:
-            if not exc.is_missing:
+            if not exc.is_missing and exc.status not in ignores:
                 raise
 
     async def _post(self, path: str, body: Object) -> None:
@@ -152,7 +165,16 @@ def _read(item: Mapping[str, Any]) -> FoundRequest:
             one.get("type") in _OVER and one.get("status") == "True"
             for one in status.get("conditions") or ()
         ),
+        templates=_templates(item),
     )
+
+
+def _templates(item: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return the PodTemplates that Cellgate made for a request: no others are deleted."""
+    own = f"{mapping(item.get('metadata')).get('name')}-"
+    sets = items(mapping(item.get("spec")).get("podSets"))
+    names = (str(mapping(one.get("podTemplateRef")).get("name")) for one in sets)
+    return tuple(name for name in names if name.startswith(own))
 
 
 def _core(namespace: str) -> str:

@@ -1,11 +1,13 @@
 """The topmost controller of a pod, by its owner chain: Job → JobSet, ReplicaSet → Deployment.
 
 A pod names its own controller. Each further link is read from the API server once and remembered:
-the controller of an object never changes. CronJobs and the like are not part of a chain, since
-each of their runs is a workload of its own. A link that does not exist, or that we have no right to
-read, ends the chain: the last one that is known counts. It is not asked for again for some seconds,
-so that the pods of one controller, which are created together, get the same answer. A link that the
-API server does not give in time is an error: another answer later would divide a gang.
+an object keeps its controller. One without a controller may be adopted, as a ReplicaSet by a
+Deployment, so that is remembered for some minutes only. CronJobs and the like are not part of a
+chain, since each of their runs is a workload of its own. A link that does not exist, or that we
+have no right to read, ends the chain: the last one that is known counts. It is not asked for again
+for some seconds, so that the pods of one controller, which are created together, get the same
+answer. A link that the API server does not give in time is an error: another answer later would
+divide a gang.
 
 The author of a pod can name any object as its controller. So what is known of an object is known of
 its kind, name and UID in one namespace: a reference from another namespace, or with another kind or
@@ -32,6 +34,7 @@ _MOST_LINKS: Final = 6
 """The longest chain that is followed; a leader's StatefulSet of a LeaderWorkerSet has five."""
 _KEPT: Final = 50_000
 _UNREAD_SECONDS: Final = 10.0
+_TOPMOST_SECONDS: Final = 300.0
 _FINAL: Final = (401, 403, 404, 405, 410)
 """Statuses that the same request would get again."""
 
@@ -41,8 +44,12 @@ class OwnerChains:
 
     def __init__(self, client: KubeClient, *, monotonic: Callable[[], float]) -> None:
         self._client = client
-        self._above: BoundedMap[WorkloadKey, OwnerLink | None] = BoundedMap(_KEPT)
-        """The controller of an object, None if it has none."""
+        self._above: BoundedMap[WorkloadKey, OwnerLink] = BoundedMap(_KEPT)
+        """The controller of an object."""
+        self._topmost: ExpiringMap[WorkloadKey, None] = ExpiringMap(
+            _KEPT, seconds=_TOPMOST_SECONDS, monotonic=monotonic
+        )
+        """Objects that had no controller a moment ago."""
         self._late: BoundedMap[WorkloadKey, tuple[LateMembers, ...]] = BoundedMap(_KEPT)
         self._created: BoundedMap[WorkloadKey, float] = BoundedMap(_KEPT)
         self._reading: dict[WorkloadKey, asyncio.Task[None]] = {}
@@ -83,7 +90,7 @@ class OwnerChains:
 
     async def _controller_of(self, link: OwnerLink, namespace: str) -> OwnerLink | None:
         key = WorkloadKey(namespace, link.workload.mark)
-        if key not in self._above and key not in self._unread:
+        if not any(key in known for known in (self._above, self._topmost, self._unread)):
             if key not in self._reading:
                 task = self._reading[key] = asyncio.create_task(self._read(link, namespace))
                 task.add_done_callback(note_error)
@@ -103,7 +110,10 @@ class OwnerChains:
         finally:
             del self._reading[key]
         if mapping(obj.get("metadata")).get("uid") == link.workload.uid:
-            self._above[key] = controller_of(obj)
+            if (above := controller_of(obj)) is not None:
+                self._above[key] = above
+            else:
+                self._topmost[key] = None
             self._created[key] = read_created(obj)
             if late := find_late(obj):
                 self._late[key] = late

@@ -65,3 +65,8 @@ async def test_nodes_are_asked_for_until_the_gang_starts(
         return not await plane.api.list(path)
 
     await poll_until(taken_back, deadline_seconds=20, explain=lambda: "the request stays")
+
+    async def are_gone() -> bool:
+        return not await plane.api.list(f"/api/v1/namespaces/{namespace}/podtemplates")
+
+    await poll_until(are_gone, deadline_seconds=5, explain=lambda: "its templates stay")

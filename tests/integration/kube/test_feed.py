@@ -251,18 +251,45 @@ async def test_a_kind_that_cannot_be_listed_is_not_waited_for() -> None:
         await asyncio.wait([task])
 
 
+async def test_a_kind_that_may_not_be_read_is_logged_once(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("kube.api.feed._BACKOFF_FIRST_SECONDS", 0.001)
+    monkeypatch.setattr("kube.api.feed._BACKOFF_MOST_SECONDS", 0.01)
+    odd, copy = OddServer(), Copy()
+    odd.is_broken, odd.status = True, 403
+    async with a_client_of(odd) as client:
+        source = FeedSource(path="/things", sink=copy, is_optional=True)
+        task = asyncio.create_task(Feed(client, source, clock=Clock()).run())
+
+        def logged() -> int:
+            return sum("watch interrupted" in record.message for record in caplog.records)
+
+        await until(lambda: odd.refusals >= 5)
+        assert logged() == 1
+        odd.status = 401
+        await until(lambda: logged() == 2)
+        odd.is_broken = False
+        await until(lambda: copy.values == {"list-1": "1"})
+        task.cancel()
+        await asyncio.wait([task])
+
+
 class OddServer:
     """An API server whose watches end in every way but the usual; each way once, in order."""
 
     def __init__(self) -> None:
         self.lists = 0
         self.is_broken = False
+        self.status = 500
+        self.refusals = 0
         self.ways: list[Callable[[web.StreamResponse], Awaitable[None]]] = []
         self.asked: list[str] = []
 
     async def answer(self, request: web.Request) -> web.StreamResponse:
         if self.is_broken:
-            return web.json_response({"message": "conversion webhook failed"}, status=500)
+            self.refusals += 1
+            return web.json_response({"message": "it does not work"}, status=self.status)
         if "watch" not in request.query:
             self.lists += 1
             obj = {"metadata": {"name": f"list-{self.lists}"}, "data": {"value": "1"}}

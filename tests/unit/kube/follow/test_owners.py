@@ -136,6 +136,20 @@ async def test_a_reference_from_another_namespace_finds_nothing() -> None:
     assert str(owners.known(pod, namespace="other")) == "Job a"
 
 
+async def test_an_object_without_a_controller_is_asked_for_again_after_some_minutes() -> None:
+    time, api = Time(), Api(a_stored_owner("a", kind="ReplicaSet"))
+    owners = OwnerChains(api, monotonic=time)
+    pod = a_pod().controlled_by("ReplicaSet", "a", api_version="apps/v1")
+    assert await _top(owners, pod) == "ReplicaSet a"
+    adopted = a_stored_owner("a", kind="ReplicaSet")
+    api.objects["a"] = adopted.controlled_by("Deployment", "web", api_version="apps/v1")
+    time.seconds = 299
+    assert await _top(owners, pod) == "ReplicaSet a"
+    assert len(api.asked) == 1
+    time.seconds = 300
+    assert await _top(owners, pod) == "Deployment web"
+
+
 async def test_a_chain_in_a_circle_ends() -> None:
     job = a_stored_owner("a").controlled_by("Loop", "b", api_version="x/v1")
     api = Api(job, a_stored_owner("b").controlled_by("Job", "a"))
