@@ -40,6 +40,8 @@ class ClusterReader:
         self.topology: Topology | None = None
         self.problems: tuple[Problem, ...] = ()
         """Promises that the nodes which are alive cannot hold."""
+        self.warnings: tuple[Problem, ...] = ()
+        """Nodes that are not as the Cluster document expects, and promises that became unclear."""
         self.version = 0
         """Grows with every change that a plan could see."""
 

@@ -111,13 +111,14 @@ class ShapedCluster(ClusterReader):
             built.topology, reclaims_foreign=reclaims
         )
         self._source.commit()
-        self.topology, self.problems = built.topology, built.problems
+        self.topology = built.topology
+        self.problems, self.warnings = built.problems, built.warnings
         yield from self._take_in(done)
         return done.effects
 
     def _clear(self) -> Stepwise[list[GangEffect]]:
         self._source.commit()
-        self.topology, self.problems = None, ()
+        self.topology, self.problems, self.warnings = None, (), ()
         self._engine.clear()
         yield from self._take_in(Changed(effects=[], moved=[], lost=self.members.uids()))
         return []
@@ -157,7 +158,7 @@ class ShapedCluster(ClusterReader):
         built = self._source.build()
         if built is None:
             return []
-        self.problems = built.problems
+        self.problems, self.warnings = built.problems, built.warnings
         if built.topology == self.topology:
             return []
         done = yield from self._engine.update_topology_stepwise(built.topology)

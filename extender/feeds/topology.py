@@ -19,6 +19,7 @@ _GATHER_SECONDS: Final = 0.5
 """Nodes that join or leave within this time are built into cells together, to save work."""
 _EVENT_PROBLEMS: Final = 3
 """How many promises an Event names; the log has all."""
+_PROMISES: Final = "virtualClusters."
 
 
 class TopologyFollower:
@@ -36,6 +37,8 @@ class TopologyFollower:
         """Why the cells differ from the document that exists, or from none."""
         self._unbacked: list[str] = []
         """The promises that nodes do not back, as reported last."""
+        self._warned: list[str] = []
+        """The paths of warnings about nodes, as reported last."""
         self.usable = asyncio.Event()
         """Set once there is a valid Cluster document, or none at all."""
         policies.on_change.append(self._follow)
@@ -98,6 +101,30 @@ class TopologyFollower:
         extra = {"gangs": len(effects), "changed": [effect.reason for effect in changed]}
         logger.info("cells built", extra={**extra, "problems": problems})
         self._report_promises(problems)
+        self._report_nodes()
+
+    def _report_nodes(self) -> None:
+        """Tell admins which nodes are not as expected, and which promises they make unclear.
+
+        Numbers and names of nodes change while nodes join: only another kind of warning is news.
+        """
+        document = self._policies.policy.cluster
+        if document is None or not document.depends_on_nodes:
+            return
+        before, self._warned = self._warned, [one.path for one in self._cluster.warnings]
+        if self._warned == before:
+            return
+        warnings = [str(warning) for warning in self._cluster.warnings]
+        if warnings:
+            logger.warning("nodes differ from the document", extra={"warnings": warnings})
+        unclear = [one for one in warnings if one.startswith(_PROMISES)]
+        if unclear and any(
+            path.startswith(_PROMISES) and path not in before for path in self._warned
+        ):
+            message = (
+                f"Give entries of nodeTopology names, and promises a domain: {_shown(unclear)}"
+            )
+            self._policies.report_on_cluster("PromisesUnclear", message, is_warning=True)
 
     def _report_promises(self, problems: list[str]) -> None:
         """Tell admins, once for each change, which promises to VCs nodes do not back."""
@@ -106,11 +133,15 @@ class TopologyFollower:
             return
         if problems:
             logger.warning("promises cut: nodes do not back them", extra={"problems": problems})
-            rest = len(problems) - _EVENT_PROBLEMS
-            more = f"; and {count_of(rest, 'more promise')}" if rest > 0 else ""
-            message = f"Cut until nodes are added: {'; '.join(problems[:_EVENT_PROBLEMS])}{more}"
+            message = f"Cut until nodes are added: {_shown(problems)}"
             self._policies.report_on_cluster("PromisesCut", message, is_warning=True)
         else:
             logger.info("all promises are backed by nodes again")
             message = "Nodes back all promises to VCs again"
             self._policies.report_on_cluster("PromisesBacked", message, is_warning=False)
+
+
+def _shown(promises: list[str]) -> str:
+    rest = len(promises) - _EVENT_PROBLEMS
+    more = f"; and {count_of(rest, 'more promise')}" if rest > 0 else ""
+    return f"{'; '.join(promises[:_EVENT_PROBLEMS])}{more}"

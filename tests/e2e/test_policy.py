@@ -126,7 +126,7 @@ def _random_rule(dice: random.Random) -> dict[str, Any]:
         rule["user"] = dice.choice(["^user-[a-d]$", "[e-h]$", "user"])
     if dice.random() < 0.5:
         rule["priority"] = dice.choice(["prod|test", "oppo", "test", "prod"])
-    for field in ("current", "occupied", "occupiedHigh"):
+    for field in ("current", "occupied", "occupiedHigh", "occupiedLow"):
         if dice.random() < 0.5:
             rule[field] = f"{dice.choice(['>', '>=', '<'])} {dice.randint(1, 8)}"
     if set(rule) == {"then"}:

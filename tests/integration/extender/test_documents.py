@@ -4,6 +4,7 @@ from collections.abc import Awaitable
 from pathlib import Path
 
 import pytest
+import yaml
 
 from kube.api.client import MERGE_PATCH, KubeClient
 from policy.errors import SettingsError
@@ -125,7 +126,7 @@ async def test_promises_that_nodes_cannot_back_are_cut_fairly_and_shown(tmp_path
     ):
         assert await backing(caller) == {"lab": [(30, 2)], "other": [(2, 2)]}
         metrics = await caller.text("/metrics")
-        labels = 'leaf_type="A100",level="kubernetes.io/hostname",vc="lab"'
+        labels = 'domain="",leaf_type="A100",level="kubernetes.io/hostname",vc="lab"'
         assert f"cellgate_extender_promised_cells{{{labels}}} 30.0" in metrics
         assert f"cellgate_extender_backed_cells{{{labels}}} 2.0" in metrics
         (event,) = await until(lambda: events(client, about="cellgate-cluster"))
@@ -148,6 +149,42 @@ async def test_promises_that_nodes_cannot_back_are_cut_fairly_and_shown(tmp_path
         await until(lambda: _is(backing(caller), {"lab": [(2, 2)], "other": [(2, 2)]}))
         told = await until(lambda: _events_of(client, 2))
         assert ("PromisesBacked", "Nodes back all promises to VCs again") in told
+
+
+async def test_a_promise_that_becomes_unclear_is_kept_and_shown(tmp_path: Path) -> None:
+    entry = {
+        "levels": ["kubernetes.io/hostname"],
+        "leafResource": "nvidia.com/gpu",
+        "leafTypeLabel": "nvidia.com/gpu.product",
+    }
+    document = yaml.safe_load(derived_text(lab=3, other=1))
+    document["nodeTopology"] = [{**entry, "nodeSelector": {"pool": "east"}}, entry]
+    async with (
+        simulated(
+            tmp_path, nodes=4, racks=2, policies={"cluster": yaml.safe_dump(document)}
+        ) as client,
+        extending(client) as caller,
+    ):
+        assert await backing(caller) == {"lab": [(3, 3)], "other": [(1, 1)]}
+        assert await events(client, about="cellgate-cluster") == []
+        for name in FOUR[:2]:
+            await client.request(
+                "PATCH",
+                f"/api/v1/nodes/{name}",
+                body={"metadata": {"labels": {"pool": "east"}}},
+                content_type=MERGE_PATCH,
+            )
+        (event,) = await until(lambda: events(client, about="cellgate-cluster"))
+        assert event == (
+            "PromisesUnclear",
+            "Give entries of nodeTopology names, and promises a domain: "
+            "virtualClusters.lab.virtualCells[0]: 3 cells promised of level "
+            '"kubernetes.io/hostname" could be of any of the chains "A100", "A100#1"; they are '
+            "spread over these; virtualClusters.other.virtualCells[0]: 1 cell promised of level "
+            '"kubernetes.io/hostname" could be of any of the chains "A100", "A100#1"; they are '
+            "spread over these",
+        )
+        assert await backing(caller) == {"lab": [(3, 3)], "other": [(1, 1)]}
 
 
 async def test_a_cluster_file_is_followed_and_the_config_map_ignored(tmp_path: Path) -> None:

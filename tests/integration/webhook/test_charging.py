@@ -85,12 +85,16 @@ async def _submit_all(replicas: list[Admitter], policy: Policy) -> Counter[tuple
             "- {occupied: '> 30', then: fail}"
         ),
         a_policy(
+            rules="- {priority: prod, occupiedHigh: '> 7', then: oppo}\n"
+            "- {priority: oppo, occupiedLow: '> 23', then: fail}"
+        ),
+        a_policy(
             rules="- {occupied: '> 30', then: fail}",
             quotas="groups: [{name: v, limits: {leafCellsHigh: 7}, over: oppo, "
             "users: [{name: alice}]}]",
         ),
     ],
-    ids=["rules", "an expression", "quotas"],
+    ids=["rules", "an expression", "low classes", "quotas"],
 )
 async def test_limits_hold_to_the_last_cell(
     replicas: list[Admitter], database: Database, policy: Policy

@@ -32,10 +32,17 @@ RULE = "{levels: [rack, kubernetes.io/hostname], leafResource: gpu, leafTypeLabe
 FLAT = "{levels: [kubernetes.io/hostname], leafResource: gpu, leafTypeLabel: type}"
 
 
+TWO = f"{{nodeSelector: {{rack: r0}}, {FLAT[1:]}, {FLAT}"
+DOMAINS = TWO.replace("{nodeSelector", "{name: east, nodeSelector").replace(
+    ", {levels", ", {name: west, levels"
+)
+"""A node of the first rack is in the east, so nodes change their domain with their rack."""
+
+
 @st.composite
 def documents(draw: st.DrawFn) -> ClusterDocument:
-    """Racks or none; VCs that were promised leaf cells, nodes and racks, often too many."""
-    rule_ = draw(st.sampled_from([RULE, RULE, FLAT]))
+    """Racks, domains or neither; VCs that were promised all kinds of cells, often too many."""
+    rule_ = draw(st.sampled_from([RULE, RULE, FLAT, DOMAINS, TWO]))
     levels = ["gpu", "kubernetes.io/hostname", *(["rack"] if rule_ is RULE else [])]
     text = f"apiVersion: cellgate.io/v1\nkind: Cluster\nnodeTopology: [{rule_}]\n"
     text += "virtualClusters:\n"
@@ -44,7 +51,9 @@ def documents(draw: st.DrawFn) -> ClusterDocument:
         for level in draw(st.lists(st.sampled_from(levels), min_size=1, max_size=2, unique=True)):
             count = draw(st.integers(1, 4))
             leaf_type = draw(st.sampled_from("xxy"))
-            text += f"    - {{leafType: {leaf_type}, level: {level}, cellNumber: {count}}}\n"
+            domain = f", domain: {draw(st.sampled_from(['east', 'west']))}"
+            more = domain if rule_ is DOMAINS else ""
+            text += f"    - {{leafType: {leaf_type}, level: {level}, cellNumber: {count}{more}}}\n"
     document = parse_document(text, kind=DocumentKind.CLUSTER)
     assert isinstance(document, ClusterDocument)
     return document
