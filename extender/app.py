@@ -185,6 +185,7 @@ def _build_app(
         nodes=NodeViews(cluster=state.cluster, pods=state.pods, room=state.room),
         log=state.log,
     ).add_to(app)
+    state.limits.add_to(app)
     state.leading.add_to(app)
     HivedRoutes(cluster=state.cluster, snapshots=state.snapshots, pods=state.pods).add_to(app)
     return app

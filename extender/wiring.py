@@ -21,6 +21,7 @@ from extender.history.run_recorder import RunRecorder
 from extender.history.seen_pods import seen_by
 from extender.inspection.census import Census
 from extender.inspection.explainer import Explainer
+from extender.inspection.limit_routes import LimitRoutes
 from extender.inspection.snapshots import Snapshots
 from extender.inspection.waiting_view import WaitingView
 from extender.leader_role import LeaderRole
@@ -124,6 +125,7 @@ class ExtenderState:
         )
         self.reranker = self._build_reranker()
         self.ledger_sync = self._build_ledger_sync(ledger) if ledger is not None else None
+        self.limits = LimitRoutes(ledger, lambda: self.policies.policy)
         self.reclaimed_ages = ReclaimedAges(ledger, pods=self.pods, term=self.term)
         self.quota_queue = self._build_quota_queue(ledger) if ledger is not None else None
         self.class_raiser = self._build_class_raiser(ledger, client) if ledger is not None else None

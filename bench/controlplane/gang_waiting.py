@@ -1,15 +1,19 @@
 """What waiting costs, and how soon it ends: `python -m bench.controlplane.gang_waiting`.
 
 First the program times single gangs on an idle cluster. Then it fills the cluster, creates gangs of
-4 x 8 that do not fit, and measures the CPU that they cost while nothing changes. At last it ends
-gangs one by one and times how soon the next one is released.
+4 x 8 that do not fit, and measures what it costs to tell all pods why they wait, and then the CPU
+and the API requests while nothing changes. At last it ends gangs one by one and times how soon the
+next one is released.
 """
 
 import argparse
 import asyncio
+import re
 import sys
 import time
+from collections import Counter
 from collections.abc import Callable
+from dataclasses import dataclass
 from statistics import median, quantiles
 
 from bench.controlplane.gang_load import PODS, GangLoad, scheduled_plane
@@ -24,6 +28,9 @@ _LARGE = 16
 _SMALL = 4
 _AT_ONCE = 64
 _PATIENCE_SECONDS = 600
+_LABEL = re.compile(r'([a-z_]+)="([^"]*)"')
+_WRITES = ("POST", "PATCH", "PUT", "DELETE")
+_CONDITIONS = "PATCH pods status"
 
 
 class Seen:
@@ -115,6 +122,55 @@ class GangTimer:
         return took
 
 
+@dataclass(frozen=True)
+class Cost:
+    """What was spent so far."""
+
+    at: float
+    cpu: dict[str, float]
+    requests: Counter[str]
+
+
+class Costs:
+    """Reads the CPU of processes, and how many requests the API server has answered."""
+
+    def __init__(self, plane: ControlPlane, processes: dict[str, ChildProcess]) -> None:
+        self._plane = plane
+        self._processes = processes
+
+    async def now(self) -> Cost:
+        """Return what was spent until now."""
+        cpu = {who: cpu_seconds(process.pid) for who, process in self._processes.items()}
+        return Cost(time.monotonic(), cpu, await self._requests())
+
+    async def _requests(self) -> Counter[str]:
+        """Return the writes to the API server by what they write; no Leases."""
+        text = (await self._plane.api.get("/metrics"))["text"]
+        found: Counter[str] = Counter()
+        for line in text.splitlines():
+            if line.startswith("apiserver_request_total{"):
+                labels = dict(_LABEL.findall(line))
+                what = f"{labels['verb']} {labels['resource']} {labels['subresource']}".strip()
+                if labels["verb"] in _WRITES and labels["resource"] != "leases":
+                    found[what] += int(float(line.rsplit(" ", 1)[1]))
+        return found
+
+    async def until_quiet(self) -> None:
+        """Wait until no condition of a pod is written any more."""
+        before = -1
+        while (now := (await self._requests())[_CONDITIONS]) != before:
+            before = now
+            await asyncio.sleep(10)
+
+    def show(self, what: str, began: Cost, ended: Cost) -> None:
+        """Print the difference."""
+        seconds = ended.at - began.at
+        spent = [f"{who} {ended.cpu[who] - began.cpu[who]:.2f} s" for who in ended.cpu]
+        written = ended.requests - began.requests
+        shown = ", ".join(f"{count} {kind}" for kind, count in sorted(written.items())) or "none"
+        print(f"{what}, {seconds:.0f} s: CPU {', '.join(spent)}; writes: {shown}", flush=True)
+
+
 async def main(arguments: argparse.Namespace) -> None:
     """Measure everything in turn."""
     async with scheduled_plane("cellgate", arguments.nodes) as (plane, processes):
@@ -128,24 +184,19 @@ async def main(arguments: argparse.Namespace) -> None:
                 f"{size} x 8 on {arguments.nodes} idle nodes: p50 {median(took):.0f} ms", flush=True
             )
         await timer.fill(arguments.nodes, small=arguments.times)
+        costs = Costs(plane, processes)
+        began = await costs.now()
         for number in range(arguments.waiting):
             await timer.create(f"waits{number:05}", size=_SMALL)
-        await _show_idle_cpu(processes, waiting=arguments.waiting, seconds=arguments.seconds)
+        await costs.until_quiet()
+        costs.show(f"{arguments.waiting} gangs created and told", began, await costs.now())
+        began = await costs.now()
+        await asyncio.sleep(arguments.seconds)
+        costs.show(f"{arguments.waiting} gangs wait", began, await costs.now())
         took = await timer.time_releases(times=arguments.times)
         p99 = quantiles(took, n=100, method="inclusive")[98]
         print(f"end of a gang to release of the next: p50 {median(took):.0f} ms, p99 {p99:.0f} ms")
         following.cancel()
-
-
-async def _show_idle_cpu(
-    processes: dict[str, ChildProcess], *, waiting: int, seconds: float
-) -> None:
-    await asyncio.sleep(10)  # what was just created has been looked at
-    before = {who: cpu_seconds(process.pid) for who, process in processes.items()}
-    await asyncio.sleep(seconds)
-    for who, process in processes.items():
-        spent = (cpu_seconds(process.pid) - before[who]) * 60 / seconds
-        print(f"{waiting} gangs wait: {who} {spent:.2f} s of CPU a minute", flush=True)
 
 
 async def _until(condition: Callable[[], bool]) -> None:

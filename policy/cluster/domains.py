@@ -24,6 +24,7 @@ from policy.submission import LeafType, NodeName
 from policy.wording import join_path, listing, quote
 
 _SHOWN: Final = 8
+_HINT: Final = "give these entries names, and name the promise's domain"
 _Entries = list[tuple[int, Mapping[str, Plain]]]
 
 
@@ -95,8 +96,8 @@ def find_doubtful(wishes: Sequence[Wish], rules: Sequence[NodeTopologyEntry]) ->
         places = [place for place, rule in enumerate(rules) if wish.may_be_of(rule)]
         if wish.count and len(places) > 1:
             shown = listing([join_path(("nodeTopology", place)) for place in places[:_SHOWN]])
-            message = f"can be of {shown}: it is not clear if nodes of both have the leaf type"
-            yield Problem(wish.path, f"{message}; {_HINT}")
+            message = f"can be of {shown}, and is ambiguous once nodes of several of them have"
+            yield Problem(wish.path, f"{message} leaf type {quote(wish.leaf_type)}; {_HINT}")
 
 
 def find_ambiguous(
@@ -114,9 +115,6 @@ def find_ambiguous(
             shown = listing([join_path(("nodeTopology", place)) for place in places[:_SHOWN]])
             message = f"nodes of leaf type {quote(wish.leaf_type)} were seen under {shown}"
             yield Problem(f"{wish.path}.domain", f"is required: {message}; {_HINT}")
-
-
-_HINT: Final = "give these entries names, and name the promise's domain"
 
 
 def _seen_types(

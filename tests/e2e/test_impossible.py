@@ -295,6 +295,10 @@ async def test_promises_name_their_domain_and_nodes_move_between_domains(
     placed = await running(plane, path, "pair", size=2)
     assert sorted(pod["spec"]["nodeName"] for pod in placed) == ["node-1", "node-2"]
 
+    spec = {"nodeSelector": {"pool": "east"}}
+    await create_pod(plane, namespace, "one-0", class_name="oppo", spec=spec)
+    (one,) = await running(plane, path, "one", size=1)
+    assert one["spec"]["nodeName"] == "node-0"
     (own,) = [vc for vc in (await cellgate.inspect("/v1/vcs"))["items"] if vc["vc"] == "va"]
     assert [cell["chain"] for cell in own["cells"] if "mappedTo" in cell] == [f"{TYPE}@west"] * 2
 

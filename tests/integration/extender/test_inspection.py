@@ -115,6 +115,17 @@ async def test_what_was_decided_about_a_gang_that_ended_can_be_asked(
     assert await caller.get("/v1/explain/lab/unknown-0") == 404
 
 
+async def test_a_gang_that_its_owner_must_change_is_refused_and_not_queued(
+    client: KubeClient, caller: Caller
+) -> None:
+    for name, size in (("a", "2"), ("b", "3")):
+        pod = await create(client, name, gang="pair", gang_size=size, leaves=1, class_name="prod")
+        await caller.filter(pod, FOUR)
+    told = await caller.get("/v1/explain/lab/b")
+    assert (told["state"], told["waiting"]["waitsFor"]) == ("refused", "owner")
+    assert told["waiting"]["code"] == "gang-mismatch"
+
+
 async def test_a_pod_that_waits_is_explained(client: KubeClient, caller: Caller) -> None:
     for name in ("one", "two"):
         await caller.place(await create(client, name, class_name="prod"), FOUR)

@@ -196,10 +196,10 @@ def test_without_names_a_promise_is_clear_while_one_entry_has_nodes_of_its_leaf_
     assert check(document, [*seen(east=2), *seen("H100", west=1)]) == []
     warnings = [str(warning) for warning in cluster_of(document).warnings]
     assert warnings == [
-        f"virtualClusters.{vc}.virtualCells[0]: can be of nodeTopology[0], nodeTopology[1]: it is "
-        "not clear if nodes of both have the leaf type; give these entries names, and name the "
-        "promise's domain"
-        for vc in ("va", "vb")
+        f"virtualClusters.{vc}.virtualCells[0]: can be of nodeTopology[0], nodeTopology[1], and is "
+        f'ambiguous once nodes of several of them have leaf type "{leaf_type}"; give these entries '
+        "names, and name the promise's domain"
+        for vc, leaf_type in (("va", "A100"), ("vb", "H100"))
     ]
     assert cluster_of(text(*TWO, va=cells(1, domain="east"))).warnings == ()
 
