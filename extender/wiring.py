@@ -87,6 +87,7 @@ class ExtenderState:
     ) -> None:
         self.log = log
         self.history = history
+        self.settings = settings
         self.clock = clock
         self.metrics = ExtenderMetrics(registry)
         self.events = EventWriter(client, clock)
@@ -187,13 +188,16 @@ class ExtenderState:
         )
 
     def _build_quota_queue(self, ledger: Ledger) -> QuotaQueue:
-        return QuotaQueue(
+        queue = QuotaQueue(
             ledger=ledger,
             pods=self.pods,
             sizes=self.groups,
             policies=self.policies,
             term=self.term,
         )
+        if self.ledger_sync is not None:
+            self.ledger_sync.on_freed.append(queue.note_freed)
+        return queue
 
     def _build_class_raiser(self, ledger: Ledger, client: KubeClient) -> ClassRaiser:
         raiser = ClassRaiser(
@@ -249,7 +253,8 @@ class ExtenderVerbs:
             clock=state.clock,
         )
         self.pending = PendingWrites()
-        self.calls = HeldCalls(self.pending, is_stopping=is_stopping)
+        hold_seconds = state.settings.hold_seconds
+        self.calls = HeldCalls(self.pending, is_stopping=is_stopping, longest_seconds=hold_seconds)
         self.evictions = _build_evictions(state, client)
         self.cells = cells = ClusterCells(
             state.cluster,

@@ -121,5 +121,8 @@ class Nodes(Protocol):
 class BindCalls(Protocol):
     """The calls by which kube-scheduler asks to bind pods."""
 
+    longest_seconds: float
+    """How long the calls of a gang are held at most."""
+
     def is_open(self, uid: PodUid) -> bool:
         """Tell whether kube-scheduler still waits for the answer about a pod."""

@@ -100,6 +100,8 @@ class PlannerWorld(UnlimitedNodes):
 
     # -- bindings
 
+    longest_seconds = 45.0
+
     def is_open(self, uid: PodUid) -> bool:
         return uid in self.held
 
