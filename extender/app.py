@@ -14,6 +14,7 @@ from certs.serving_certificates import ServingCertificates
 from certs.store import CertificateStore
 from extender.feeds.node_feed import NodeSink
 from extender.feeds.room_feed import RoomSink
+from extender.history.run_routes import RunRoutes
 from extender.inspection.access import AccessGuard
 from extender.inspection.gang_runs import GangRuns
 from extender.inspection.hived_routes import HivedRoutes
@@ -187,6 +188,7 @@ def _build_app(
     ).add_to(app)
     state.limits.add_to(app)
     state.leading.add_to(app)
+    RunRoutes(state.history, utc_now=state.clock.now).add_to(app)
     HivedRoutes(cluster=state.cluster, snapshots=state.snapshots, pods=state.pods).add_to(app)
     return app
 

@@ -14,6 +14,7 @@ _PURE = (
     "tests/unit/extender/cells",
     "tests/unit/extender/queue",
     "tests/unit/extender/room",
+    "tests/unit/extender/runs",
     "tests/unit/kube",
     "tests/property",
 )

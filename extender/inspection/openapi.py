@@ -30,6 +30,18 @@ _GETS: Final[tuple[tuple[str, str, tuple[str, ...]], ...]] = (
     ("/v1/vcs/{vc}", "One VC.", ()),
     ("/v1/cells", "Physical cells, as trees.", _PAGED),
     (
+        "/v1/runs",
+        "Runs of gangs, the newest first: what was asked for, granted and used, and how they "
+        "ended. Callers without the right to read all runs get their own.",
+        ("user", "group", "vc", "gang", "outcome", "state", "since", "until", "members", *_PAGED),
+    ),
+    (
+        "/v1/usage",
+        "Leaf-cell-hours between two moments, summed by user, group, vc, class or leafType, as "
+        "JSON or CSV. Callers without the right to read all runs get their own.",
+        ("since", "until", "by", "format"),
+    ),
+    (
         "/v1/limits",
         "What a user holds, and every limit that concerns the user. `groups`: those that only the "
         "API server knows, separated by commas.",
