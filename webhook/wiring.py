@@ -24,6 +24,7 @@ from webhook.ledger_access.breaker import Breaker
 from webhook.ledger_access.catch_up import catch_up
 from webhook.metrics import WebhookMetrics
 from webhook.records.decision_recorder import DecisionRecorder
+from webhook.records.limit_changes import LimitChanges
 from webhook.records.pending_events import PendingEvents
 from webhook.records.refusal_log import RefusalLog
 from webhook.reviews.pod_group_reviews import PodGroupReviews
@@ -112,6 +113,7 @@ def build_reviews(
             ledger=state.ledger,
             nodes=facts,
             admins=settings.admins,
+            changes=LimitChanges(log=state.log, events=events, clock=clock),
         ),
         refusals=RefusalLog(state.log, clock=clock),
         breaker=breaker,

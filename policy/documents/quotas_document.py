@@ -13,7 +13,14 @@ from policy.documents.names import CheckedName, check_quantity, class_or, parse_
 from policy.documents.yaml_tree import Plain
 from policy.errors import Problem
 from policy.quotas.limits import Measure
-from policy.quotas.quota_table import FAIL, NO_ALLOWANCE, QUEUE, Allowance, QuotaGroup
+from policy.quotas.quota_table import (
+    FAIL,
+    NO_ALLOWANCE,
+    QUEUE,
+    Allowance,
+    BillingBounds,
+    QuotaGroup,
+)
 from policy.submission import GroupName, LeafType, UserName
 from policy.wording import describe, join_path
 
@@ -99,6 +106,28 @@ class EachUserEntry(Strict):
     limits: LimitsEntry = Field(description="How much each of them may hold.")
 
 
+class BillingEntry(Strict):
+    """Bounds within which a billing system may change limits, in the Billing document."""
+
+    identities: list[CheckedName] = Field(
+        min_length=1, description="Users or groups of the API server, such as a service account."
+    )
+    most: LimitsEntry = Field(description="The highest limits; others may not be changed.")
+    least: LimitsEntry = Field(default=LimitsEntry(), description="The lowest limits.")
+    longest_days: int = Field(
+        default=31, ge=1, le=366, description="How long a changed limit may apply at most."
+    )
+
+    def build(self) -> BillingBounds:
+        """Build the bounds."""
+        return BillingBounds(
+            identities=tuple(self.identities),
+            most=self.most.build(),
+            least=self.least.build(),
+            longest_days=self.longest_days,
+        )
+
+
 class GroupEntry(Strict):
     """One group."""
 
@@ -124,6 +153,10 @@ class GroupEntry(Strict):
         default=None, description="Limits of each member that is not listed."
     )
 
+    billing: BillingEntry | None = Field(
+        default=None, description="What a billing system may change; without it, nothing."
+    )
+
     def build(self) -> QuotaGroup:
         """Build the quotas for decisions."""
         return QuotaGroup(
@@ -133,6 +166,7 @@ class GroupEntry(Strict):
             over=self.over,
             users={UserName(user.name): user.limits.build() for user in self.users},
             each_user=self.each_user.limits.build() if self.each_user else NO_ALLOWANCE,
+            billing=self.billing.build() if self.billing else None,
         )
 
 
