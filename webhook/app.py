@@ -93,9 +93,8 @@ async def run_webhook(
         webhook.supervisor.start("PodGroups", groups)
         webhook.supervisor.start("events", events.run())
         webhook.supervisor.start("policy expiry", view.policies.follow_time(clock))
-        webhook.supervisor.start("ledger probe", reviews.breaker.run())
-        webhook.supervisor.start("recent gangs", reviews.recent.run())
-        webhook.supervisor.start("node facts", reviews.facts.run())
+        for name, run in reviews.tasks.items():
+            webhook.supervisor.start(name, run())
         watch = _build_watch(settings, client=client, events=events, clock=clock)
         if watch is not None:
             webhook.supervisor.start("leader of the extenders", watch.run())

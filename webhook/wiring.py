@@ -1,8 +1,9 @@
 """Builds all reviews over one view of the cluster and one ledger."""
 
+from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import Final
+from typing import Any, Final, NoReturn
 
 from kube.api.client import KubeClient
 from kube.api.events import EventWriter
@@ -62,6 +63,15 @@ class WebhookReviews:
     recent: RecentGangCheck
     facts: NodeFacts
     """`breaker`, `recent` and `facts` run in the background."""
+
+    @property
+    def tasks(self) -> Mapping[str, Callable[[], Coroutine[Any, Any, NoReturn]]]:
+        """What runs in the background, by name."""
+        return {
+            "ledger probe": self.breaker.run,
+            "recent gangs": self.recent.run,
+            "node facts": self.facts.run,
+        }
 
 
 def build_reviews(
