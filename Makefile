@@ -10,12 +10,12 @@ ARGS ?=
 
 bin := .venv/bin
 installed := .venv/.installed
-pure := policy extender/cells extender/room extender/queue
+pure := policy extender/cells extender/room extender/runs extender/queue
 # Each process of the tests starts databases of its own: more than a few do not help.
 parallel := --numprocesses auto --maxprocesses 4 --dist worksteal
 packages := bench certs cli extender kube policy service simulation state webhook
 
-.PHONY: run test e2e zoo conformance bench verify help lint types tests hashseeds reference lock clean
+.PHONY: run test histories e2e history-chaos zoo conformance bench verify help lint types tests hashseeds reference lock clean
 
 help: ## List the commands
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -24,6 +24,11 @@ run: $(installed) ## Install what is needed and run everything on this machine (
 	@exec $(bin)/cellgate run $(ARGS)
 
 test: $(installed) lint types tests hashseeds ## Install what is needed and run all checks but e2e
+
+histories: $(installed) ## Play random histories of engine and planner, 10,000 of each (HISTORIES=1000 for fewer)
+	HYPOTHESIS_PROFILE=histories $(bin)/python -m pytest $(parallel) $(ARGS) \
+	  tests/property/test_engine.py tests/property/test_planner.py \
+	  tests/property/test_following.py tests/property/test_rebuilding.py
 
 e2e: $(installed) ## Run the tests on a real control plane (needs Go once; KUBERNETES=1.35.8 for an older one)
 	@KUBERNETES=$(KUBERNETES) $(bin)/python -m tests.controlplane.binaries
@@ -41,6 +46,9 @@ conformance: $(installed) ## Play HiveD's scenarios over HTTP against the extend
 
 bench: $(installed) ## Measure, and compare with the budgets in bench/budgets.yaml
 	$(bin)/python -m bench all $(ARGS)
+
+history-chaos: $(installed) ## 500 gangs while leaders, webhooks and Postgres are killed: each is in the history once
+	HISTORY_GANGS=500 $(bin)/python -m pytest -rP tests/e2e/test_history.py $(ARGS)
 
 verify: export HYPOTHESIS_PROFILE := deep
 verify: test ## Everything CI runs but e2e: deep property tests, short benchmarks, a clean tree

@@ -11,12 +11,13 @@ from bench import budgets
 from bench.core import blocking, engine, nodes, pods, room, rules
 from bench.report import Benchmark, build_report, format_table
 from bench.services import extender, webhook
-from bench.state import ledger, log
+from bench.state import history, ledger, log
 
 _BENCHMARKS: dict[str, Benchmark] = {
     "blocking": blocking.measure,
     "engine": engine.measure,
     "extender": extender.measure,
+    "history": history.measure,
     "ledger": ledger.measure,
     "log": log.measure,
     "nodes": nodes.measure,

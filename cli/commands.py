@@ -13,6 +13,7 @@ from cli.migrate import migrate_database
 from cli.options import Options, Parser, data_directory
 from cli.run import run_everything
 from cli.serve import serve_extender, serve_webhook
+from extender.settings import HOLD_SECONDS
 from service.process import Exit, Stop
 from state.database.maintenance import RetentionSettings
 
@@ -123,6 +124,8 @@ def _extender(options: Options, environment: Mapping[str, str]) -> None:
         "--gentle-reclaim", "End preempted workloads by suspending and resuming them, if possible"
     )
     options.add("--cluster FILE", "Read the cluster document from a file, not a ConfigMap")
+    hold = "How long to hold bindings until all members of a gang can be bound"
+    options.add_seconds("--hold-seconds", hold, default=HOLD_SECONDS)
     options.add(
         "--provisioning-class NAME",
         "Ask an autoscaler for nodes for waiting gangs, by ProvisioningRequests of this class",

@@ -4,7 +4,7 @@ They are validated as the webhook validates them at `kubectl apply`.
 """
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import pairwise
@@ -50,11 +50,14 @@ def build_from_files(files: Iterable[tuple[str, str]]) -> CheckedFiles:
     return CheckedFiles(policy=policy, warnings=tuple(_warnings(policy, texts)))
 
 
-def _warnings(policy: Policy, texts: Iterable[PolicyText]) -> Iterator[Problem]:
+def _warnings(policy: Policy, texts: Sequence[PolicyText]) -> Iterator[Problem]:
     cluster = policy.cluster
     sources = [found.source for found in texts if found.kind is DocumentKind.CLUSTER]
     for warning in cluster.warnings_for(DEFAULT_LEAF_RESOURCES) if cluster else ():
         yield _in_file(sources[0], warning)
+    rules = [found.source for found in texts if found.kind is DocumentKind.RULES]
+    for warning in policy.rule_warnings():
+        yield _in_file(rules[0], warning)
 
 
 def split_documents(text: str) -> Iterator[str]:

@@ -38,6 +38,7 @@ async def serve_extender(options: Namespace, stop: Stop) -> Exit:
         address=options.listen,
         namespace=options.namespace,
         cluster_file=Path(options.cluster) if options.cluster else None,
+        hold_seconds=options.hold_seconds,
         reclaims_gently=options.gentle_reclaim,
         allows_insecure_http=options.insecure_http,
         wants_tls=options.tls,

@@ -16,10 +16,10 @@ Each folder imports only those above it in this list.
     outcomes/    what follows from a decision: Events, metrics, the waiting list, evictions
     planning/    the planner's loop, and its writes to Kubernetes
     verbs/       kube-scheduler's verbs: filter, prioritize, preempt, bind
-    history/     records the runs of gangs, and shows what is recorded
     upkeep/      background work of the leader: recovery, reconciliation, leases, the ledger
     simulate/    what would happen to a pod that does not exist
     inspection/  the APIs that show the state, and the access to them
+    history/     records the runs of gangs, and shows what is recorded
 
     app            runs an extender: feeds, routes, recovery, the leader's tasks
     wiring         builds the parts of an extender: its state and its verbs

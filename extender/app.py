@@ -14,6 +14,7 @@ from certs.serving_certificates import ServingCertificates
 from certs.store import CertificateStore
 from extender.feeds.node_feed import NodeSink
 from extender.feeds.room_feed import RoomSink
+from extender.history.run_routes import RunRoutes
 from extender.inspection.access import AccessGuard
 from extender.inspection.gang_runs import GangRuns
 from extender.inspection.hived_routes import HivedRoutes
@@ -185,7 +186,9 @@ def _build_app(
         nodes=NodeViews(cluster=state.cluster, pods=state.pods, room=state.room),
         log=state.log,
     ).add_to(app)
+    state.limits.add_to(app)
     state.leading.add_to(app)
+    RunRoutes(state.history, utc_now=state.clock.now).add_to(app)
     HivedRoutes(cluster=state.cluster, snapshots=state.snapshots, pods=state.pods).add_to(app)
     return app
 

@@ -17,7 +17,7 @@ from extender.outcomes.waiting_list import WaitingEntry
 from kube.api.feed import Feed
 
 _BUCKETS = (0.0002, 0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 5.0)
-_HOLD_BUCKETS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 45.0)
+_HOLD_BUCKETS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 45.0, 150.0)
 _OTHER_VC = "(unknown)"
 
 
@@ -52,7 +52,8 @@ class ExtenderMetrics:
         self.given_up = counter(
             "bindings_given_up",
             "Gangs of which no member was bound because not all could be, by cause: refused (by "
-            "kube-scheduler), silent (members did not arrive in time), place-lost, stopped.",
+            "kube-scheduler), silent (members did not arrive in time), overdue "
+            "(there are more than arrive within --hold-seconds), place-lost, stopped.",
             "cause",
         )
         self.preemptions = counter(

@@ -11,6 +11,8 @@ from service.settings import Address
 
 LEADERSHIP: Final = EXTENDER_LEADERSHIP
 """Name of the leadership that the replicas share, in Kubernetes and in the ledger."""
+HOLD_SECONDS: Final = 45
+_LEAST_HOLD_SECONDS: Final = 10
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,6 +26,9 @@ class ExtenderSettings:
     """A file with the Cluster document, used instead of a ConfigMap."""
     lease_seconds: float = 60.0
     """How long a lease holds places that are not bound; if too short, a slow gang never starts."""
+    hold_seconds: float = HOLD_SECONDS
+    """How long the bindings of a gang are held until all members can be bound. It must be below
+    the `httpTimeout` of kube-scheduler's bind entry; if too short, large gangs never start."""
     preempt_patience_seconds: float = 5.0
     """How long the extender waits for kube-scheduler's `preempt` before it ends victims itself;
     kube-scheduler sends it in the same cycle as `filter`, or not at all."""
@@ -46,6 +51,9 @@ class ExtenderSettings:
 
     def check(self) -> None:
         """Raise SettingsError if the settings are not safe."""
+        if self.hold_seconds < _LEAST_HOLD_SECONDS:
+            least = f"must be at least {_LEAST_HOLD_SECONDS}"
+            raise SettingsError(f"--hold-seconds {least}: kube-scheduler needs time for a gang")
         if self.wants_tls and self.allows_insecure_http:
             raise SettingsError("--tls and --insecure-http exclude each other; give one of them")
         if self.serves_tls and self.certificates is None:

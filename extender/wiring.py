@@ -21,6 +21,7 @@ from extender.history.run_recorder import RunRecorder
 from extender.history.seen_pods import seen_by
 from extender.inspection.census import Census
 from extender.inspection.explainer import Explainer
+from extender.inspection.limit_routes import LimitRoutes
 from extender.inspection.snapshots import Snapshots
 from extender.inspection.waiting_view import WaitingView
 from extender.leader_role import LeaderRole
@@ -86,6 +87,7 @@ class ExtenderState:
     ) -> None:
         self.log = log
         self.history = history
+        self.settings = settings
         self.clock = clock
         self.metrics = ExtenderMetrics(registry)
         self.events = EventWriter(client, clock)
@@ -124,6 +126,7 @@ class ExtenderState:
         )
         self.reranker = self._build_reranker()
         self.ledger_sync = self._build_ledger_sync(ledger) if ledger is not None else None
+        self.limits = LimitRoutes(ledger, lambda: self.policies.policy)
         self.reclaimed_ages = ReclaimedAges(ledger, pods=self.pods, term=self.term)
         self.quota_queue = self._build_quota_queue(ledger) if ledger is not None else None
         self.class_raiser = self._build_class_raiser(ledger, client) if ledger is not None else None
@@ -185,13 +188,16 @@ class ExtenderState:
         )
 
     def _build_quota_queue(self, ledger: Ledger) -> QuotaQueue:
-        return QuotaQueue(
+        queue = QuotaQueue(
             ledger=ledger,
             pods=self.pods,
             sizes=self.groups,
             policies=self.policies,
             term=self.term,
         )
+        if self.ledger_sync is not None:
+            self.ledger_sync.on_freed.append(queue.note_freed)
+        return queue
 
     def _build_class_raiser(self, ledger: Ledger, client: KubeClient) -> ClassRaiser:
         raiser = ClassRaiser(
@@ -247,7 +253,8 @@ class ExtenderVerbs:
             clock=state.clock,
         )
         self.pending = PendingWrites()
-        self.calls = HeldCalls(self.pending, is_stopping=is_stopping)
+        hold_seconds = state.settings.hold_seconds
+        self.calls = HeldCalls(self.pending, is_stopping=is_stopping, longest_seconds=hold_seconds)
         self.evictions = _build_evictions(state, client)
         self.cells = cells = ClusterCells(
             state.cluster,

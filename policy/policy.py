@@ -18,9 +18,11 @@ from policy.documents.models import Document
 from policy.documents.quotas_document import QuotasDocument
 from policy.documents.rules_document import RulesDocument
 from policy.documents.shaping_document import ShapingDocument
+from policy.errors import Problem
 from policy.identity.identity import Identity
 from policy.parser import DocumentKind
 from policy.quotas.quota_table import QuotaTable
+from policy.rules.never_matching import find_never_matching
 from policy.rules.rule_table import NO_RULES, RuleTable
 from policy.shaping import Shapes
 
@@ -55,6 +57,11 @@ class Policy:
     shapes: Shapes
     cluster: ClusterDocument | None = None
     """The cells and VCs, if there is a Cluster document."""
+
+    def rule_warnings(self) -> list[Problem]:
+        """Return what is wrong with rules, and does no harm."""
+        vcs = self.cluster.vc_names if self.cluster else None
+        return list(find_never_matching(self.rules, vcs=vcs))
 
 
 def build(documents: Documents) -> Policy:

@@ -14,6 +14,7 @@ _PURE = (
     "tests/unit/extender/cells",
     "tests/unit/extender/queue",
     "tests/unit/extender/room",
+    "tests/unit/extender/runs",
     "tests/unit/kube",
     "tests/property",
 )
@@ -29,6 +30,9 @@ hypothesis.settings.register_profile("brief", max_examples=10, deadline=None)
 hypothesis.settings.register_profile("fast", max_examples=50, deadline=None)
 hypothesis.settings.register_profile(
     "deep", max_examples=500, deadline=None, derandomize=True, print_blob=True
+)
+hypothesis.settings.register_profile(
+    "histories", max_examples=int(os.environ.get("HISTORIES", "10000")), deadline=None
 )
 hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "fast"))
 

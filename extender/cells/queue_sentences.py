@@ -40,6 +40,7 @@ def held_at_binding(*, gang: str, members: int, needed: int) -> Sentence:
 _GIVEN_UP: Final = {
     "refused": "kube-scheduler refuses the node of a member",
     "silent": "not all members passed kube-scheduler's checks in time",
+    "overdue": "kube-scheduler did not check all members within the time of `--hold-seconds`",
     "place-lost": "a member has lost its place",
     "stopped": "this replica stops",
 }

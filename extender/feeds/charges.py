@@ -65,5 +65,6 @@ def to_undecided_charge(pod: ManagedPod, policy: Policy) -> Charge:
 def _find_group(pod: ManagedPod, policy: Policy) -> GroupName | None:
     """Return the first quota group of the user that pays; the pod's label is not checked."""
     groups = policy.identity.groups_of(pod.charged_user, pod.submitter_groups)
-    found = policy.quotas.find(pod.charged_user, groups, named=None, path="")
+    ours = policy.identity.groups_of(pod.charged_user, ())
+    found = policy.quotas.find(pod.charged_user, groups, named=None, path="", by_identity=ours)
     return found.name if found is not None else None

@@ -28,7 +28,7 @@ from kube.read.workloads import WorkloadKey
 from policy.errors import RequestError
 from policy.placement import Placement
 from policy.quarantine import StartFailure
-from policy.submission import GangKey, PodUid, UserName
+from policy.submission import GangKey, PodUid, UserName, VcName
 from service.memory import BoundedMap
 
 logger = logging.getLogger(__name__)
@@ -56,6 +56,7 @@ class PodSink:
         self._is_live = False
         self._mixed = MixedGangs()
         self.finished = FinishedMembers()
+        namespaces.on_label.append(self._note_namespace)
         self.on_appear: list[Callable[[ManagedPod], None]] = []
         """Callbacks that run before the engine is told of a pod that appeared or changed."""
         self.on_end: list[Callable[[ManagedPod], None]] = []
@@ -205,6 +206,20 @@ class PodSink:
         """Read a pod; None if it is not managed. Raises RequestError if it is not valid."""
         namespace = (obj.get("metadata") or {}).get("namespace") or marks.DEFAULT_NAMESPACE
         return read_pod(obj, namespace_labels=self._namespaces.labels(str(namespace)))
+
+    def _note_namespace(self, namespace: str) -> None:
+        """Give waiting pods the VC that their namespace names since a moment ago.
+
+        Two feeds have no order: a pod may be seen before the label of its namespace.
+        """
+        vc = VcName(self._namespaces.labels(namespace)[marks.VC_LABEL])
+        waiting = [
+            pod
+            for pod in self._pods.values()
+            if pod.namespace == namespace and pod.is_gated and pod.inherits_vc and pod.vc != vc
+        ]
+        for pod in waiting:
+            self._take(replace(pod, vc=vc))
 
     def _take(self, pod: ManagedPod) -> None:
         """Note a pod that appeared or changed, and the members that join its gang with it."""

@@ -43,7 +43,7 @@ logger = logging.getLogger(__name__)
 
 _EVERY_SECONDS: Final = 0.25
 _AT_ONCE: Final = 100
-"""Runs that are described in one step, while other steps wait: some milliseconds."""
+"""Pods whose runs are described in one step, while other steps wait: some milliseconds."""
 _CHECK_SECONDS: Final = 10.0
 _PAGE: Final = 1000
 _PATIENCE_CHECKS: Final = 3

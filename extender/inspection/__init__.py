@@ -8,6 +8,7 @@ cost no more than one. Only `extender.app` and `extender.wiring` import this pac
     gang_runs     the runs of a gang: workloads that name their gang alike
     json_views    the JSON of these routes
     node_views    the JSON of `/v1/nodes`
+    limit_routes  what a user holds, and the limits that concern the user (`/v1/limits`)
     explainer     why a pod waits or where it runs
     waiting_view  every waiting gang: why it waits, since when, its place in the order
     hived_routes  `/v1/inspect/…`: HiveD's inspection API, with HiveD's errors

@@ -2,6 +2,8 @@
 
     /healthz /readyz /leader   every caller: kubelets and load balancers have no credentials
     /v1/extender/…             only kube-scheduler's client certificate: verbs can bind pods
+    /v1/runs /v1/usage         every Kubernetes token, for what concerns its owner; all, if its
+                               owner has the right of the next line
     everything else            any client certificate of our CA, or a Kubernetes token whose owner
                                may `get` (or `post`) that path, by RBAC's `nonResourceURLs`
 
@@ -27,6 +29,10 @@ INSPECTOR_ROLE: Final = "cellgate-inspector"
 
 OPEN: Final = frozenset({"/healthz", "/readyz", "/leader"})
 VERBS: Final = "/v1/extender/"
+OWN: Final = frozenset({"/v1/runs", "/v1/usage"})
+"""What every user may read as far as it is about the own gangs."""
+OWN_ONLY: Final = web.RequestKey("own_only", str)
+"""The key of a request whose caller may read only that: the name of the caller."""
 _BEARER: Final = re.compile(r"[Bb]earer +([\x21-\x7e]{1,8192}) *")
 
 
@@ -50,8 +56,7 @@ class AccessGuard:
         return await handler(request) if refusal is None else _answer(refusal)
 
     async def _check(self, request: web.Request) -> _Refusal | None:
-        resource = request.match_info.route.resource
-        route = resource.canonical if resource else ""
+        route = _route_of(request)
         if route in OPEN:
             return None
         client = client_of(request.get_extra_info("ssl_object"))
@@ -70,12 +75,20 @@ class AccessGuard:
             return _Refusal(401, "the API server does not know this token, or it has expired")
         verb = "get" if request.method == "HEAD" else request.method.lower()
         if not await self._tokens.may(person, verb=verb, path=request.path):
+            if _route_of(request) in OWN:
+                request[OWN_ONLY] = person.name
+                return None
             return _Refusal(
                 403,
                 f"{person.name} may not {verb} {request.path}: "
                 f"bind a ClusterRole that allows it, such as {INSPECTOR_ROLE}",
             )
         return None
+
+
+def _route_of(request: web.Request) -> str:
+    resource = request.match_info.route.resource
+    return resource.canonical if resource else ""
 
 
 def _check_scheduler(client: Client | None) -> _Refusal | None:

@@ -50,11 +50,20 @@ class GangRuns:
 
     def show_gang(self, gang: GangView) -> JsonObject:
         """Show a gang that holds or reserves leaf cells, its members by name."""
-        return show_gang(gang, self._name_of)
+        return {**show_gang(gang, self._name_of), "size": self._size(gang)}
 
     def show_lease(self, gang: GangView) -> JsonObject:
         """Show the places that a gang holds and has not bound yet."""
         return show_lease(gang, self._name_of)
+
+    def _size(self, gang: GangView) -> int:
+        """Return how many members a gang has, those without leaf cells and those that are done too.
+
+        The cells know only the members for which they have places.
+        """
+        stated = (pod.gang.size for pod in self._pods.of_gang(gang.gang))
+        helpers = len(self._pods.helpers.of_gang(gang.gang))
+        return next(filter(None, stated), gang.size + helpers)
 
     def _name_of(self, uid: PodUid) -> str | None:
         pod = self._pods.get(uid)
@@ -79,6 +88,6 @@ class GangRuns:
             "gang": str(key),
             **self._owner(key),
             "state": view.state if view else "waiting",
-            "pods": len(self._pods.of_gang(key)),
+            "pods": len(self._pods.of_gang(key)) + len(self._pods.helpers.of_gang(key)),
             "bound": len(view.bound) if view else 0,
         }

@@ -29,6 +29,24 @@ _GETS: Final[tuple[tuple[str, str, tuple[str, ...]], ...]] = (
     ("/v1/vcs", "VCs: what was promised, what nodes back, and the state of the cells.", _PAGED),
     ("/v1/vcs/{vc}", "One VC.", ()),
     ("/v1/cells", "Physical cells, as trees.", _PAGED),
+    (
+        "/v1/runs",
+        "Runs of gangs, the newest first: what was asked for, granted and used, and how they "
+        "ended. Callers without the right to read all runs get their own.",
+        ("user", "group", "vc", "gang", "outcome", "state", "since", "until", "members", *_PAGED),
+    ),
+    (
+        "/v1/usage",
+        "Leaf-cell-hours between two moments, summed by user, group, vc, class or leafType, as "
+        "JSON or CSV. Callers without the right to read all runs get their own.",
+        ("since", "until", "by", "format"),
+    ),
+    (
+        "/v1/limits",
+        "What a user holds, and every limit that concerns the user. `groups`: those that only the "
+        "API server knows, separated by commas.",
+        ("user", "groups"),
+    ),
     ("/v1/decisions", "The decision log, newest first.", ("subject", *_PAGED)),
     (
         "/v1/explain/{namespace}/{pod}",

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from extender.planning.pending_writes import PendingWrites
 from extender.queue.held_bindings import Verdict
+from extender.settings import HOLD_SECONDS
 from policy.errors import RequestError
 from policy.submission import PodUid
 
@@ -26,11 +27,16 @@ class HeldCalls:
     """The bind calls that have no verdict yet, and the pods that are being bound."""
 
     def __init__(
-        self, pending: PendingWrites, *, is_stopping: Callable[[], bool] = lambda: False
+        self,
+        pending: PendingWrites,
+        *,
+        is_stopping: Callable[[], bool] = lambda: False,
+        longest_seconds: float = HOLD_SECONDS,
     ) -> None:
         """`is_stopping` tells whether this process was asked to end."""
         self._pending = pending
         self.is_stopping = is_stopping
+        self.longest_seconds = longest_seconds
         self._calls: dict[PodUid, _Call] = {}
         self.under_way: Counter[PodUid] = Counter()
         """Pods that are being bound at this moment, perhaps by several callers."""

@@ -3,12 +3,15 @@
 The webhook admitted them without a charge, because their group queues what is over its quota. They
 are charged as soon as the ledger has room for them, the oldest first. A gang that was charged keeps
 its charge while it waits for leaf cells, like every other waiting gang.
+
+The ledger is asked about gangs of which a member appeared, or of whose user or group charges have
+ended, and about all of them after a change of the policy and from time to time.
 """
 
 import asyncio
 import logging
-from collections.abc import Callable, Hashable, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Collection, Hashable, Iterable, Sequence
+from dataclasses import dataclass, replace
 from math import inf
 from typing import Final, NoReturn
 
@@ -19,13 +22,24 @@ from kube.follow.policies import PolicySink
 from kube.read.managed_pod import ManagedPod, charged_gang
 from policy.errors import BackendError, ConflictError
 from policy.quotas.charge import Charge
-from policy.quotas.limits import Limit
+from policy.quotas.limits import Limit, Scope
+from policy.quotas.overflow import scopes_of
 from policy.submission import GangKey
+from service.tasks import wait_up_to
 from state.ledger.ledger import LeaderTerm, Ledger, Refused
 
 logger = logging.getLogger(__name__)
 
-_EVERY_SECONDS: Final = 1.0
+_EVERY_SECONDS: Final = 10.0
+"""How often all gangs are tried: hours of a new day, or a charge that another program ended."""
+_PAUSE_SECONDS: Final = 0.5
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Waiting:
+    gang: GangKey
+    scopes: tuple[Scope, ...]
+    """The accounts that are charged for it."""
 
 
 class QuotaQueue:
@@ -46,12 +60,30 @@ class QuotaQueue:
         self._policies = policies
         self._term = term
         self._charged: set[GangKey] = set()
-        self._waiting: dict[GangKey, GangKey] = {}
+        self._waiting: dict[GangKey, _Waiting] = {}
         """Gangs by the names under which they are charged."""
+        self._freed: set[Scope] = set()
+        """Accounts whose gangs are to be tried."""
+        self._news = asyncio.Event()
         self.on_charged: list[Callable[[GangKey], None]] = []
         """Called when a gang has been charged."""
         pods.on_appear.append(self._note_appeared)
         pods.on_end.append(self._note_ended)
+        pods.helpers.on_change.append(lambda pod: self._note_gang(pod.gang.key))
+        pods.finished.on_change.append(lambda gang, _, __: self._note_gang(gang))
+        policies.on_change.append(self._note_all)
+
+    def note_freed(self, scopes: Iterable[Scope]) -> None:
+        """Note that charges of these accounts have ended or become smaller."""
+        self._freed.update(scopes)
+        self._news.set()
+
+    def _note_gang(self, gang: GangKey) -> None:
+        if gang in self._waiting:
+            self.note_freed(self._waiting[gang].scopes)
+
+    def _note_all(self) -> None:
+        self.note_freed(scope for one in self._waiting.values() for scope in one.scopes)
 
     def holds(self, pod: ManagedPod) -> bool:
         """Whether a pod must not be planned yet."""
@@ -70,16 +102,24 @@ class QuotaQueue:
     async def run(self) -> NoReturn:
         """Charge the gangs for which there is room, until cancelled."""
         while True:
-            await asyncio.sleep(_EVERY_SECONDS)
+            await wait_up_to(_EVERY_SECONDS, self._news)
+            freed = self._freed if self._news.is_set() else None
+            self._freed = set()
+            self._news.clear()
             try:
-                await self.charge()
+                await self.charge(freed)
             except (BackendError, ConflictError) as exc:
+                self._note_all()
                 logger.warning("queued gangs not charged, will retry", extra={"error": str(exc)})
+            await asyncio.sleep(_PAUSE_SECONDS)
 
-    async def charge(self) -> None:
-        """Try each waiting gang once, the oldest first; after a refusal, skip the gangs like it."""
+    async def charge(self, freed: Collection[Scope] | None = None) -> None:
+        """Try each waiting gang once, the oldest first; after a refusal, skip the gangs like it.
+
+        Where `freed` is given, only gangs that are charged to these accounts are tried.
+        """
         too_much: dict[Hashable, int] = {}
-        for pod, *others in self._oldest_first():
+        for pod, *others in self._oldest_first(freed):
             charge = self._due(pod, others)
             if charge is None or charge.leaf_count >= too_much.get(_kind(charge), inf):
                 continue
@@ -135,9 +175,13 @@ class QuotaQueue:
         """Return the gangs that wait for quota, in the order in which they are charged."""
         return [pods[0].gang.key for pods in self._oldest_first()]
 
-    def _oldest_first(self) -> list[list[ManagedPod]]:
-        """Return the pods of every gang that waits."""
-        found = (self._members(charged, gang) for charged, gang in self._waiting.items())
+    def _oldest_first(self, freed: Collection[Scope] | None = None) -> list[list[ManagedPod]]:
+        """Return the pods of every gang that waits, or of those charged to some accounts."""
+        found = (
+            self._members(charged, waiting.gang)
+            for charged, waiting in self._waiting.items()
+            if freed is None or any(scope in freed for scope in waiting.scopes)
+        )
         asked = self._pods.workloads.first_asked
         return sorted((pods for pods in found if pods), key=lambda pods: asked(pods[0]))
 
@@ -156,7 +200,10 @@ class QuotaQueue:
 
     def _note_appeared(self, pod: ManagedPod) -> None:
         if self.holds(pod):
-            self._waiting[charged_gang(pod)] = pod.gang.key
+            user, group = pod.submitter, pod.charged_group
+            scopes = scopes_of(user, group) if user is not None else ()
+            self._waiting[charged_gang(pod)] = _Waiting(gang=pod.gang.key, scopes=scopes)
+            self.note_freed(scopes)
 
     def _note_ended(self, pod: ManagedPod) -> None:
         if pod.is_charged_alone or not self._pods.of_gang(pod.gang.key):

@@ -6,7 +6,7 @@ enough members have arrived:
 
     first member arrives ──▶ held ──enough members have arrived──▶ all are bound
                               │
-                              └── refused, silent for long, place lost ──▶ given up: none is bound
+                              └── refused, silent, overdue, place lost ──▶ given up: none is bound
 
 A gang that runs already, a gang of one, and a pod that the planner does not place are not held.
 The planner withdraws the places of a gang that is given up, and plans it again.
@@ -24,9 +24,6 @@ from extender.queue.ports import BindCalls, Cells
 from extender.queue.queued_gang import QueuedGang
 from policy.submission import GangKey, PodUid
 
-LONGEST_SECONDS: Final = 45.0
-"""How long a binding is held at most: well below the `httpTimeout` of kube-scheduler's bind entry,
-which is 60 s."""
 QUIET_SECONDS: Final = 10.0
 """How long no further member may arrive. kube-scheduler binds more than 100 pods in a second; it
 may have to wait for a volume."""
@@ -38,7 +35,9 @@ class GivenUp(StrEnum):
     REFUSED = "refused"
     """kube-scheduler refuses the node of a member."""
     SILENT = "silent"
-    """Members did not arrive in time."""
+    """No further member arrived for some time."""
+    OVERDUE = "overdue"
+    """Members kept arriving, but there are more than kube-scheduler checks in the longest hold."""
     PLACE_LOST = "place-lost"
     """A member lost its place, or is gone."""
     STOPPED = "stopped"
@@ -69,8 +68,11 @@ class _Hold:
     last_arrival: float
     arrived: dict[PodUid, None] = field(default_factory=dict)
 
-    def is_overdue(self, now: float) -> bool:
-        return now - self.last_arrival >= QUIET_SECONDS or now - self.since >= LONGEST_SECONDS
+    def over(self, now: float, *, longest_seconds: float) -> GivenUp | None:
+        """Return why it ends now; None if it goes on."""
+        if now - self.last_arrival >= QUIET_SECONDS:
+            return GivenUp.SILENT
+        return GivenUp.OVERDUE if now - self.since >= longest_seconds else None
 
 
 class HeldBindings:
@@ -156,12 +158,14 @@ class HeldBindings:
             del self._holds[key]
         self._verdicts |= dict.fromkeys(closed, _verdict(key, GivenUp.SILENT))
 
-    def take_overdue(self, now: float) -> list[GangKey]:
+    def take_overdue(self, now: float) -> dict[GangKey, GivenUp]:
         """Return the gangs that have been held for too long; forget those without callers."""
-        overdue = [key for key, hold in self._holds.items() if hold.is_overdue(now)]
+        longest = self._calls.longest_seconds
+        found = {key: hold.over(now, longest_seconds=longest) for key, hold in self._holds.items()}
+        overdue = {key: why for key, why in found.items() if why is not None}
         for key in overdue:
             self._drop_closed(key, self._holds[key])
-        return [key for key in overdue if key in self._holds]
+        return {key: why for key, why in overdue.items() if key in self._holds}
 
     def arrived(self, key: GangKey) -> Collection[PodUid]:
         """Return the members of a gang that are held."""

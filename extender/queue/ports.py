@@ -3,7 +3,7 @@
 from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from typing import Protocol
 
-from extender.cells.model import NO_LIMITS, Decision, KnownSizes, MemberRequest
+from extender.cells.model import NO_LIMITS, Decision, KnownSizes, MemberRequest, Part
 from policy.placement import Placement
 from policy.pod_resources import Shortage
 from policy.submission import GangKey, NodeName, PodUid
@@ -19,10 +19,12 @@ class Cells(Protocol):
         candidate_nodes: Collection[NodeName],
         now: float,
         limits: Mapping[NodeName, int] = NO_LIMITS,
+        parts: Sequence[Part] = (),
     ) -> Decision:
         """Decide about a member; nothing changes.
 
-        `limits` says of some nodes how many idle leaf cells its gang may use there at most.
+        `limits` says of some nodes how many idle leaf cells its gang may use there at most. With
+        `parts` each part of a gang without places is placed on its own nodes.
         """
 
     def is_ready(self, request: MemberRequest) -> bool:
@@ -35,6 +37,7 @@ class Cells(Protocol):
         candidate_nodes: Collection[NodeName],
         now: float,
         limits: Mapping[NodeName, int] = NO_LIMITS,
+        parts: Sequence[Part] = (),
         shortage: Shortage | None = None,
     ) -> Decision:
         """Apply what `plan` decided last; return it with its final reason.
@@ -120,6 +123,9 @@ class Nodes(Protocol):
 
 class BindCalls(Protocol):
     """The calls by which kube-scheduler asks to bind pods."""
+
+    longest_seconds: float
+    """How long the calls of a gang are held at most."""
 
     def is_open(self, uid: PodUid) -> bool:
         """Tell whether kube-scheduler still waits for the answer about a pod."""

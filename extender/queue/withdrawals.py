@@ -13,7 +13,7 @@ from extender.queue.queued_gang import QueuedGang
 from extender.queue.refused_places import RefusedPlaces
 from extender.queue.seen_gangs import SeenGangs
 from extender.queue.waiting_gangs import WaitingGangs
-from policy.submission import GangKey, PodUid
+from policy.submission import GangKey, NodeName, PodUid
 
 
 class Withdrawals:
@@ -50,8 +50,8 @@ class Withdrawals:
         """Take back the places that stay refused, were lost, or are not used in time."""
         for uid, is_refused in self._refused.take_due(now).items():
             self._give_up_place(uid, is_refused=is_refused, now=now)
-        for key in self._held.take_overdue(now):
-            self._give_up_gang(self._seen[key], GivenUp.SILENT, now=now)
+        for key, why in self._held.take_overdue(now).items():
+            self._give_up_gang(self._seen[key], why, now=now)
 
     def _give_up_place(self, uid: PodUid, *, is_refused: bool, now: float) -> None:
         """Withdraw a place that cannot be used; the whole gang's places, if no member runs."""
@@ -73,21 +73,30 @@ class Withdrawals:
     def _give_up_gang(self, gang: QueuedGang, why: GivenUp, *, now: float) -> None:
         """Take back all places of a gang of which members did not arrive to be bound.
 
-        The nodes of the missing members are avoided. Where only helpers are missing, which have no
-        nodes, the gang pauses instead: it would get the same places again.
+        The nodes of the missing members are avoided. The gang pauses instead, because it would get
+        the same places again, if only helpers are missing, which have no nodes, or if
+        kube-scheduler had no time for all members.
         """
         arrived = self._held.arrived(gang.key)
         missing = [uid for uid in gang.pods if uid not in arrived]
         places = [(uid, self._cells.placement(uid)) for uid in missing]
-        for uid, placement in places:
-            if placement is not None:
-                gang.refuse_node(placement.node, member=uid, now=now)
-        if all(placement is None for _, placement in places):
+        nodes = {uid: place.node for uid, place in places if place is not None}
+        if why is GivenUp.OVERDUE or not nodes:
             gang.pause(now=now)
+        else:
+            for uid, node in nodes.items():
+                gang.refuse_node(node, member=uid, now=now)
         self.withdraw(*gang.pods)
         self._held.give_up(gang.key, why)
         self._seen.send_back(gang)
         self._seen.note_change(gang.key)
+
+    def reopen_node(self, node: NodeName) -> None:
+        """A node has changed: gangs for which it was refused may use it now."""
+        for gang in self._seen:
+            if gang.reopen_node(node):
+                self._seen.note_change(gang.key)
+                self._waiting.wake()
 
     def unseat_unbound(self, victims: Sequence[GangKey]) -> None:
         """Withdraw the places of victims' members that are not bound: they need not be ended."""

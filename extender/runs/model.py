@@ -123,7 +123,25 @@ class Run:
     is_told: bool = False
     """Whether it was described since it began to be followed."""
 
+    began: float = NEVER
+    """When its first pod was created."""
+    live: dict[PodUid, None] = field(default_factory=dict)
+    """The pods that have not ended."""
+    staying: dict[PodUid, None] = field(default_factory=dict)
+    """The pods that have not left."""
+    last_left: float = 0.0
+    """When the last of the pods that have left did so."""
+    taken_down: float = NEVER
+    """When the first pod left that was ended together with all others."""
+
     @property
     def has_ended(self) -> bool:
         """Whether all its pods have ended."""
-        return all(pod.ended is not None for pod in self.pods.values())
+        return not self.live
+
+    @property
+    def left(self) -> float:
+        """When it ended for pods that are created later."""
+        if self.taken_down != NEVER:
+            return self.taken_down
+        return NEVER if self.staying else self.last_left

@@ -109,11 +109,22 @@ class RunBook:
     # -- records
 
     def take_changed(self, most: int) -> list[tuple[Run, list[PodUid]]]:
-        """Return runs that changed since they were taken last, and which of their pods did."""
-        taken = [self._changed.pop(name) for name in list(islice(self._changed, most))]
-        for run, _ in taken:
+        """Return runs that changed since they were taken last, and which of their pods did.
+
+        At most so many pods are returned; the others later.
+        """
+        taken: list[tuple[Run, list[PodUid]]] = []
+        while self._changed and most > 0:
+            name, (run, changed) = next(iter(self._changed.items()))
+            pods = list(islice(changed, most))
+            most -= len(pods)
+            for uid in pods:
+                del changed[uid]
+            if not changed:
+                del self._changed[name]
             run.is_told = True
-        return [(run, list(pods)) for run, pods in taken]
+            taken.append((run, pods))
+        return taken
 
     def mark(self, runs: Iterable[Run]) -> None:
         """Runs are to be taken again, whole."""
@@ -145,6 +156,8 @@ class RunBook:
     def _join(self, run: Run, twin: Run) -> None:
         """Two runs turn out to be one."""
         run.pods |= twin.pods
+        for pod in twin.pods.values():
+            _index(run, pod)
         run.admitted = _earlier(run.admitted, twin.admitted)
         run.released = _earlier(run.released, twin.released)
         run.was_live = run.was_live or twin.was_live
@@ -158,7 +171,8 @@ class RunBook:
         if len(run.pods) == 1:
             self._drop(run)
             return
-        del run.pods[uid]
+        for pods in (run.pods, run.live, run.staying):
+            pods.pop(uid, None)
         self._changed.pop(run.name, None)
         self._ended.pop(run.name, None)
         run.name = str(next(iter(run.pods)))
@@ -166,6 +180,7 @@ class RunBook:
 
     def _touch(self, run: Run, uid: PodUid) -> None:
         """A run changed; one that was over when it was first seen may be recorded already."""
+        _index(run, run.pods[uid])
         has_ended = run.has_ended
         run.was_live = run.was_live or not has_ended
         if run.was_live:
@@ -211,14 +226,21 @@ def _learn_steps(run: Run, seen: SeenPod, *, is_new: bool, now: float) -> None:
 
 
 def _overlaps(pod: RunPod, run: Run) -> bool:
-    began = min(one.seen.life.created for one in run.pods.values())
-    return pod.seen.life.created < _left(run) and (pod.left > began or pod.left == NEVER)
+    return pod.seen.life.created < run.left and pod.left > run.began
 
 
-def _left(run: Run) -> float:
-    """Return when a run ended for pods that are created later."""
-    taken_down = [pod.left for pod in run.pods.values() if is_taken_down(pod)]
-    return min(taken_down) if taken_down else max(pod.left for pod in run.pods.values())
+def _index(run: Run, pod: RunPod) -> None:
+    """Bring up to date what a run says of all its pods, without a look at the others."""
+    uid, left = pod.seen.uid, pod.left
+    run.began = min(run.began, pod.seen.life.created)
+    for pods, is_in in ((run.live, pod.ended is None), (run.staying, left == NEVER)):
+        if is_in:
+            pods[uid] = None
+        else:
+            pods.pop(uid, None)
+    if left != NEVER:
+        run.last_left = max(run.last_left, left)
+        run.taken_down = min(run.taken_down, left) if is_taken_down(pod) else run.taken_down
 
 
 def _earlier(one: float | None, other: float | None) -> float | None:

@@ -11,6 +11,7 @@ another webhook can refuse its pod, and no user should pay for either for long.
 import asyncio
 import logging
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import Final, NoReturn
 
@@ -27,7 +28,7 @@ from policy.quotas.overflow import scopes_of
 from policy.submission import GangKey
 from service.clock import Clock
 from service.memory import BoundedMap
-from state.ledger.ledger import LeaderTerm, Ledger, LiveCharge
+from state.ledger.ledger import Charged, LeaderTerm, Ledger, LiveCharge
 
 logger = logging.getLogger(__name__)
 
@@ -39,6 +40,8 @@ _GRACE_SECONDS: Final = 30.0
 _PROVEN_SECONDS: Final = 10.0
 """After that the pods that a gang was charged for exist, or never will."""
 _PROVE_EVERY_SECONDS: Final = 5.0
+_AT_ONCE: Final = 100
+"""Gangs without a charge that are charged one by one; a comparison finds the others."""
 _PROVEN_UNTIL_SECONDS: Final = _PROVEN_SECONDS + 3 * _PROVE_EVERY_SECONDS
 """Charges are checked until that age: more than once, in case the ledger does not answer."""
 _MOST_ENDED: Final = 10_000
@@ -133,9 +136,9 @@ class LedgerSync:
         appeared, ended = dict(self._appeared), dict(self._ended)
         if appeared:
             found = await self._ledger.confirm(list(appeared), term=self._term())
-            # Admitted while the ledger was unavailable: no later confirmation comes.
-            missing = (pod for gang, pod in appeared.items() if gang not in found)
-            self.compares_soon |= any(map(_is_due, missing))
+            await self._charge_missing(
+                [pod for gang, pod in appeared.items() if gang not in found and _is_due(pod)]
+            )
         if ended:
             await self._ledger.release(list(ended), term=self._term())
         for gang in appeared:
@@ -150,6 +153,24 @@ class LedgerSync:
             for scope in scopes_of(pod.submitter, pod.charged_group)
         ]
         self._note_freed([*scopes, *_scopes_of(expired)])
+
+    async def _charge_missing(self, pods: Sequence[ManagedPod]) -> None:
+        """Charge gangs that exist and have no charge, as a comparison would.
+
+        Their pods were created again before the charge of the earlier ones was released, or were
+        admitted while the ledger was unavailable: no later confirmation comes.
+        """
+        self.compares_soon |= bool(pods)  # for those that cannot be charged by themselves
+        classes = self._policy().classes
+        due = [to_charge(pod, classes=classes, sizes=self._sizes) for pod in pods[:_AT_ONCE]]
+        made: list[Charge] = []
+        for charge in filter(None, due):
+            with suppress(ValueError):  # the decision of another gang, or a text that is too long
+                answer = await self._ledger.charge(charge)
+                made += [charge] if isinstance(answer, Charged) else []
+        if made:
+            await self._ledger.confirm([charge.gang for charge in made], term=self._term())
+            self._note_drift("created", made)
 
     async def prove(self) -> None:
         """Correct charges that are some seconds old by the pods that exist."""

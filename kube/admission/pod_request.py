@@ -20,7 +20,8 @@ from policy.classes import Classes
 from policy.errors import RequestError
 from policy.pod_resources import Amounts
 from policy.policy import Policy
-from policy.submission import DEFAULT_VC, ClassName, Submission
+from policy.quotas.quota_table import QuotaGroup
+from policy.submission import DEFAULT_VC, ClassName, GroupName, Submission, UserName
 from policy.wording import quote
 
 _GROUP_PATH = f"metadata.labels[{marks.GROUP_LABEL}]"
@@ -70,7 +71,7 @@ def build_pod_request(
     may_grow = is_open and not pod.is_charged_alone
     has_native = pod.gang.form in (GangForm.NATIVE, GangForm.CELLGATE)
     decision = _decision_id(request_uid)
-    paying = policy.quotas.find(user, groups, named=pod.charged_group, path=_GROUP_PATH)
+    paying = _paying_group(pod, policy, user=user, groups=groups)
     submission = Submission(
         user=user,
         groups=groups,
@@ -111,6 +112,18 @@ def _amounts(obj: Mapping[str, Any], shaped: Shaped) -> Amounts:
         else:
             spec[name] = operation.get("value")
     return read_requests(spec)
+
+
+def _paying_group(
+    pod: ManagedPod, policy: Policy, *, user: UserName, groups: tuple[GroupName, ...]
+) -> QuotaGroup | None:
+    return policy.quotas.find(
+        user,
+        groups,
+        named=pod.charged_group,
+        path=_GROUP_PATH,
+        by_identity=policy.identity.groups_of(user, ()),
+    )
 
 
 def without_unlisted_default(

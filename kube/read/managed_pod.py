@@ -136,6 +136,11 @@ class ManagedPod:
         return None if self.workload is None else WorkloadKey(self.namespace, self.workload.mark)
 
     @property
+    def inherits_vc(self) -> bool:
+        """Whether its VC is that of its namespace, or the default one."""
+        return self.hived is None and not self.labels.get(marks.VC_LABEL)
+
+    @property
     def display_name(self) -> str:
         """Its name in messages: `lab/bert-0`, or `lab/bert-*` before it has a name."""
         return f"{self.namespace}/{self.name or f'{self.generate_name}*'}"

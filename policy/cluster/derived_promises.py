@@ -17,7 +17,7 @@ from typing import Final
 from policy.cluster.derived_cells import DerivedCells, NodeTopologyEntry
 from policy.cluster.document import BuiltCluster
 from policy.cluster.fair_cut import cut_fairly
-from policy.cluster.safety import Composition, plant
+from policy.cluster.safety import Composition, Forest, plant
 from policy.errors import Problem
 from policy.submission import LeafType, VcName
 from policy.topology import (
@@ -70,9 +70,7 @@ def keep_promises(
     for chain in cells.chains.values():
         keeper.keep(chain)
     return BuiltCluster(
-        topology=Topology(
-            chains=cells.chains, vcs={name: keeper.virtual_cluster(name) for name in vcs}
-        ),
+        topology=Topology(chains=cells.chains, vcs=keeper.virtual_clusters(vcs)),
         problems=tuple(keeper.problems()),
         warnings=(*cells.warnings, *keeper.warnings),
     )
@@ -87,6 +85,29 @@ class _Entry:
     level: int
     count: int
     backed: int = 0
+
+
+@dataclass(slots=True)
+class _Room:
+    """What a chain can give beside that which it was promised for."""
+
+    chain: Chain
+    promised: Counter[int]
+    """Cells by level; all levels are there."""
+    forest: Forest
+
+    def take(self, level: int, *, most: int) -> int:
+        """Take as many more cells of a level as the chain can give, up to a number."""
+        low, high = (most, most + 1) if self._fits(level, most) else (0, most)
+        while high - low > 1:
+            middle = (low + high) // 2
+            low, high = (middle, high) if self._fits(level, middle) else (low, middle)
+        self.promised[level] += low
+        return low
+
+    def _fits(self, level: int, more: int) -> bool:
+        wanted = {**self.promised, level: self.promised[level] + more}
+        return self.forest.find_shortage(wanted, max_steps=_STEPS_OF_A_CUT) is None
 
 
 @dataclass(slots=True)
@@ -110,8 +131,11 @@ class _Keeper:
                 chain, level = chains[0]
                 ambiguous.append((wish.count * chain.levels[level - 1].leaf_count, place, chains))
                 self._warn(wish, chains)
+        rooms = {chain.name: self._room(chain) for *_, chains in ambiguous for chain, _ in chains}
         for _, place, chains in sorted(ambiguous, key=lambda one: one[:2]):
-            self._spread(self.wishes[place], chains)
+            self._spread(
+                self.wishes[place], [(rooms[chain.name], level) for chain, level in chains]
+            )
         order = {wish.path: place for place, wish in enumerate(self.wishes)}
         self.entries.sort(key=lambda entry: order[entry.wish.path])
 
@@ -127,30 +151,23 @@ class _Keeper:
         what = f"{_cells(wish)} could be of any of the chains {known}"
         self.warnings.append(Problem(wish.path, f"{what}; they are spread over these"))
 
-    def _spread(self, wish: Wish, chains: Sequence[tuple[Chain, int]]) -> None:
-        """Take what each chain has left; what no chain has is not backed."""
-        left = wish.count
-        for chain, level in chains:
-            taken = self._room(chain, level, most=left)
-            if taken:
-                self.entries.append(_Entry(wish, chain, level, taken))
-            left -= taken
-
-    def _room(self, chain: Chain, level: int, *, most: int) -> int:
-        """Return how many more cells of a level a chain can give, up to a number."""
-        promised: Counter[int] = Counter({level: 0})
+    def _room(self, chain: Chain) -> "_Room":
+        promised = Counter({level.level: 0 for level in chain.levels})
         for entry in self.entries:
             if entry.chain is chain:
                 promised[entry.level] += entry.count
         cells = self.cells.compositions[chain.name]
         forest = plant(cells, top_level=len(chain.levels), levels=promised)
-        low, high = 0, most + 1
-        while high - low > 1:
-            middle = (low + high) // 2
-            more = {**promised, level: promised[level] + middle}
-            fits = forest.find_shortage(more, max_steps=_STEPS_OF_A_CUT) is None
-            low, high = (middle, high) if fits else (low, middle)
-        return low
+        return _Room(chain, promised, forest)
+
+    def _spread(self, wish: Wish, rooms: Sequence[tuple["_Room", int]]) -> None:
+        """Take what each chain has left; what no chain has is not backed."""
+        left = wish.count
+        for room, level in rooms:
+            taken = room.take(level, most=left)
+            if taken:
+                self.entries.append(_Entry(wish, room.chain, level, taken))
+            left -= taken
 
     def keep(self, chain: Chain) -> None:
         """Give the entries of a chain their cells: all, or a fair part."""
@@ -165,27 +182,33 @@ class _Keeper:
             kept[entry.wish.vc][entry.level] -= entry.backed
             self.backed[entry.wish.path] += entry.backed
 
-    def virtual_cluster(self, name: VcName) -> VirtualCluster:
-        """Return what a VC keeps, and what it lacks."""
-        return VirtualCluster(
-            name=name,
-            promises=tuple(
-                Promise(chain=entry.chain.name, level=entry.level, count=entry.backed)
-                for entry in self.entries
-                if entry.wish.vc == name and entry.backed
-            ),
-            shortfall=tuple(self._shortfall(name)),
-        )
+    def virtual_clusters(self, names: Iterable[VcName]) -> dict[VcName, VirtualCluster]:
+        """Return what each VC keeps, and what it lacks."""
+        promises: dict[VcName, list[Promise]] = {}
+        wishes: dict[VcName, list[Wish]] = {}
+        for entry in self.entries:
+            if entry.backed:
+                kept = Promise(chain=entry.chain.name, level=entry.level, count=entry.backed)
+                promises.setdefault(entry.wish.vc, []).append(kept)
+        for wish in self.wishes:
+            wishes.setdefault(wish.vc, []).append(wish)
+        return {
+            name: VirtualCluster(
+                name=name,
+                promises=tuple(promises.get(name, ())),
+                shortfall=tuple(self._shortfall(wishes.get(name, ()))),
+            )
+            for name in names
+        }
 
-    def _shortfall(self, name: VcName) -> Iterator[Backing]:
+    def _shortfall(self, wishes: Sequence[Wish]) -> Iterator[Backing]:
         """Yield the levels of a VC that lack cells."""
         promised: Counter[CellKind] = Counter()
         backed: Counter[CellKind] = Counter()
-        for wish in self.wishes:
-            if wish.vc == name:
-                key = wish.leaf_type, self._level_name(wish), wish.domain
-                promised[key] += wish.count
-                backed[key] += self.backed[wish.path]
+        for wish in wishes:
+            key = wish.leaf_type, self._level_name(wish), wish.domain
+            promised[key] += wish.count
+            backed[key] += self.backed[wish.path]
         for (leaf_type, level, domain), count in sorted(promised.items()):
             kept = backed[leaf_type, level, domain]
             if kept < count:

@@ -1,8 +1,10 @@
 """Quotas: how much a group, and each user within it, may hold.
 
 A submission is charged to one group: the one that its label names, else the first that lists the
-submitter, else the first of which the submitter is a member. All limits of that group and of the
-submitter within it apply at once. What happens over a limit is the group's `over`:
+submitter, else the first of which the submitter is a member. A group that has admins of its own
+takes no submitter from a group of which only the API server knows that the submitter is a member.
+All limits of the group and of the submitter within it apply at once. What happens over a limit is
+the group's `over`:
 
 - `fail`: the gang is refused;
 - `queue`: it waits, uncharged, until it fits;
@@ -12,7 +14,7 @@ submitter within it apply at once. What happens over a limit is the group's `ove
 What is held is not known here: the ledger compares it with the limits, together with the charge.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -103,18 +105,33 @@ class QuotaTable:
                 self._first_listing.setdefault(user, group)
 
     def find(
-        self, user: UserName, groups: tuple[GroupName, ...], *, named: GroupName | None, path: str
+        self,
+        user: UserName,
+        groups: tuple[GroupName, ...],
+        *,
+        named: GroupName | None,
+        path: str,
+        by_identity: Collection[GroupName] | None = None,
     ) -> QuotaGroup | None:
         """Return the group that a submitter's gang is charged to; None if there is none.
 
-        `named` is the group of the label at `path`. Raises RequestError if the submitter may not
-        use it.
+        `named` is the group of the label at `path`. `by_identity` are the groups that the Identity
+        document states; the others only the API server knows. Raises RequestError if the submitter
+        may not use the named group.
         """
         if named is not None and self.groups:
             return self._named(user, groups, named=named, path=path)
         listed = self._first_listing.get(user)
-        if listed is not None:
+        if listed is None:
+            return self._first_of(groups)
+        if not listed.admins or listed.name in groups:
             return listed
+        # Its own admins may have listed the user. When they did, membership that only the API
+        # server knows could not be compared, so it counts now.
+        known = groups if by_identity is None else by_identity
+        return self._first_of(group for group in groups if group not in known) or listed
+
+    def _first_of(self, groups: Iterable[GroupName]) -> QuotaGroup | None:
         members = frozenset(groups)
         return next((group for group in self.groups if group.name in members), None)
 

@@ -331,7 +331,7 @@ FUNCTION drop_decision_day(date) RETURNS text SECURITY DEFINER SET search_path=p
 
 FUNCTION ensure_decision_days(date,integer) RETURNS integer SECURITY DEFINER SET search_path=public, pg_temp SET lock_timeout=1s; -- 630eca862457cc4595e864459df14a47
 
-FUNCTION follow_gang_history() RETURNS trigger SECURITY DEFINER SET search_path=public, pg_temp; -- 69406f590850f00638e9b18287451eee
+FUNCTION follow_gang_history() RETURNS trigger SECURITY DEFINER SET search_path=public, pg_temp; -- b38509d511a0e28eaef3c5b781e50a63
 
 FUNCTION forget_past(text,date,integer,integer) RETURNS integer SECURITY DEFINER SET search_path=public, pg_temp; -- f2176e24711ff7626a9860cd823d3837
 

@@ -1,12 +1,9 @@
 """A stream of gated gangs while what the planner leans on is killed, paused and restarted."""
 
 import asyncio
-import os
-import signal
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from functools import partial
-from pathlib import Path
 
 import aiohttp
 import orjson
@@ -19,6 +16,7 @@ from tests.controlplane.cluster import ControlPlane
 from tests.controlplane.nodes import NodeShape
 from tests.controlplane.processes import ChildProcess
 from tests.controlplane.waiting import poll_until
+from tests.support.installed.database_faults import hang_database, kill_connections
 from tests.support.installed.gang_stream import GangStream
 from tests.support.installed.gangs import check_no_leaf_cell_twice, create, gang_pods
 from tests.support.installed.installation import Installation
@@ -124,39 +122,6 @@ async def _pause(process: ChildProcess) -> None:
     process.resume()
 
 
-def _postgres() -> list[int]:
-    """The processes of the database, which is a child of this one: its main process first."""
-    return [pid for pid in _below(os.getpid()) if _comm(pid) == "postgres"]
-
-
-def _below(pid: int) -> list[int]:
-    found = []
-    for task in Path(f"/proc/{pid}/task").iterdir():
-        for child in map(int, (task / "children").read_text().split()):
-            found += [child, *_below(child)]
-    return found
-
-
-def _comm(pid: int) -> str:
-    return Path(f"/proc/{pid}/comm").read_text().strip()
-
-
-async def _hang_database() -> None:
-    hung = _postgres()
-    for pid in hung:
-        os.kill(pid, signal.SIGSTOP)
-    await asyncio.sleep(_PAUSE_SECONDS)
-    for pid in hung:
-        os.kill(pid, signal.SIGCONT)
-
-
-async def _kill_connections() -> None:
-    """The server restarts when one of its own is killed, as after a crash."""
-    for pid in _postgres()[1:]:
-        with suppress(ProcessLookupError):  # the server ends all when the first one dies
-            os.kill(pid, signal.SIGKILL)
-
-
 @asynccontextmanager
 async def _flowing(plane: ControlPlane, cellgate: Installation, pods: str) -> AsyncIterator[None]:
     """Gangs flow while the body runs, some more follow, and all of them run whole."""
@@ -191,7 +156,7 @@ async def test_gangs_start_whole_when_the_control_plane_is_hurt(
         await hurt(process)
 
 
-@pytest.mark.parametrize("hurt", [_hang_database, _kill_connections])
+@pytest.mark.parametrize("hurt", [hang_database, kill_connections])
 async def test_gangs_start_whole_when_the_database_is_hurt(
     hurt: Callable[[], Awaitable[None]], plane: ControlPlane, cellgate: Installation, pods: str
 ) -> None:

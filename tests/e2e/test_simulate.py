@@ -1,21 +1,41 @@
 """What the extender says of a pod before it exists, and what the real control plane then does."""
 
 import asyncio
+import secrets
 from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
 import pytest_asyncio
 
+from kube import marks
 from tests.controlplane.api import ApiError, JsonObject
 from tests.controlplane.cluster import ControlPlane, ControlPlaneOptions
 from tests.controlplane.identity import ALICE, BOB, User
+from tests.controlplane.nodes import NodeShape
 from tests.controlplane.waiting import poll_until
 from tests.support.installed.installation import Installation
-from tests.support.installed.policies import delete_policy, promise_nodes, put_policy
+from tests.support.installed.policies import delete_policy, put_policy
 from tests.support.kube.pods import a_new_pod
 
 DOCUMENTS = {
+    "cluster": f"""
+nodeTopology:
+- levels: [kubernetes.io/hostname]
+  leafResource: nvidia.com/gpu
+  leafTypeLabel: nvidia.com/gpu.product
+virtualClusters:
+  default:
+    virtualCells:
+    - leafType: {NodeShape().gpu_product}
+      level: kubernetes.io/hostname
+      cellNumber: 2
+  other:
+    virtualCells:
+    - leafType: {NodeShape().gpu_product}
+      level: kubernetes.io/hostname
+      cellNumber: 1
+""",
     "rules": 'rules: [{user: "^bob$", then: fail, note: bob has left}]',
     "identity": "vcs: {default: {users: [alice, bob]}}",
     "quotas": "groups: [{name: g, limits: {leafCells: 16}, over: queue, users: [{name: alice}]}]",
@@ -35,12 +55,11 @@ def node_count() -> int:
 @pytest_asyncio.fixture(scope="module", loop_scope="session")
 async def documents(plane: ControlPlane, cellgate: Installation) -> AsyncIterator[None]:
     """A rule against bob, a VC that is closed to carol, and two nodes for alice."""
-    await promise_nodes(plane, 3)
     for kind, text in DOCUMENTS.items():
         await put_policy(plane, kind, text)
     await asyncio.sleep(2)  # in force on every replica by then
     yield
-    for kind in DOCUMENTS:
+    for kind in list(DOCUMENTS)[1:]:  # the Cluster document stays while gangs run
         await delete_policy(plane, kind)
 
 
@@ -121,3 +140,24 @@ async def test_places_and_usage_at_the_limit_are_foretold(
         return any(entry["reason"] == told["reason"] for entry in await cellgate.waiting())
 
     await poll_until(waits, deadline_seconds=20, explain=lambda: f"nothing waits as in {told}")
+
+
+@pytest.mark.usefixtures("documents")
+async def test_a_pod_of_a_namespace_that_was_just_created_has_the_vc_of_its_label(
+    plane: ControlPlane, cellgate: Installation
+) -> None:
+    """carol may not use the VC `default`."""
+    for _ in range(10):
+        name = f"young-{secrets.token_hex(4)}"
+        metadata = {"name": name, "labels": {marks.VC_LABEL: "other"}}
+        await plane.api.create("/api/v1/namespaces", {"metadata": metadata})
+        pod = a_new_pod("p").with_gpus(1).of_class("prod").ending_at_once()
+        pods = f"/api/v1/namespaces/{name}/pods"
+        await plane.api_as("carol").create(pods, pod)
+
+        async def is_known(name: str = name) -> bool:
+            told = await cellgate.inspect(f"/v1/explain/{name}/p")
+            return bool(told["vc"] == "other")
+
+        await poll_until(is_known, deadline_seconds=10, explain=lambda: "VC is not other")
+        await plane.api.delete(f"{pods}/p", gracePeriodSeconds="0")

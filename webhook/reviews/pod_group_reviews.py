@@ -132,7 +132,13 @@ class PodGroupReviews:
         )
         return ChargeRequest(
             submission=submission,
-            group=policy.quotas.find(user, groups, named=None, path=""),
+            group=policy.quotas.find(
+                user,
+                groups,
+                named=None,
+                path="",
+                by_identity=policy.identity.groups_of(user, ()),
+            ),
             decision=uuid4(),
             policy=policy,
             is_alone=False,

@@ -37,6 +37,7 @@ from webhook.reviews.group_search import find_group
 from webhook.reviews.live_members import check_room
 from webhook.reviews.pod_workloads import PodWorkloads
 from webhook.reviews.preemption_advice import Advice
+from webhook.reviews.young_namespaces import YoungNamespaces
 from webhook.wire import ALLOWED, ReviewRequest, ReviewResponse
 
 CheckNode = Callable[[ReviewRequest, ManagedPod], None]
@@ -67,6 +68,7 @@ class PodReviews:
         self._possibility = Possibility(lambda: facts.capacity, preview=admitter.preview)
         self._clock = clock
         self._workloads = PodWorkloads(client, clock=clock)
+        self.settle_namespace = YoungNamespaces(client, view.namespaces, clock=clock).settle
         self._gates_all = gates_all
 
     async def shape(self, review: ReviewRequest) -> ReviewResponse:
@@ -77,6 +79,7 @@ class PodReviews:
         """
         if review.operation != "CREATE" or review.object is None:
             return ALLOWED
+        await self.settle_namespace(review.namespace)
         if self.read_pod(review, self._fix_cells(review, review.object)) is not None:
             return await self.mutate(review)
         return respond_shaped(review.object, self._shape_only(review, review.object))
@@ -88,6 +91,7 @@ class PodReviews:
         """
         if review.operation != "CREATE" or review.object is None:
             return ALLOWED
+        await self.settle_namespace(review.namespace)
         try:
             obj = self._fix_cells(review, review.object)
             obj = await self._workloads.with_workload(obj, namespace=review.namespace)

@@ -5,6 +5,7 @@ Two checks: is the policy as a whole valid with this change, and may this user m
 
 import asyncio
 from collections.abc import Collection, Sequence
+from dataclasses import replace
 from typing import Final
 
 from kube.follow.policies import Object, PolicySink, is_policy, read_policy_text, source_of
@@ -56,7 +57,8 @@ class PolicyReviews:
         if after is not None:
             policy = self._policies.check(after)
             self._check_values(after, policy)
-            return await self._check_promises(after, policy)
+            response = await self._check_promises(after, policy)
+            return replace(response, warnings=[*response.warnings, *self._warn(after, policy)])
         elif before is not None:
             # Deleted, or its label was removed: the others must be valid without it.
             await self._check_idle(self._policies.check_without(before))
@@ -68,6 +70,15 @@ class PolicyReviews:
         if problems:
             source = source_of(config_map)
             raise SpecError([Problem(f"{source}: {one.path}", one.message) for one in problems])
+
+    def _warn(self, config_map: Object, policy: Policy) -> list[str]:
+        """Return warnings about rules that match no gang, when the change has made them so."""
+        known = self._policies.policy.rule_warnings()
+        found = [one for one in policy.rule_warnings() if one not in known]
+        if _label(config_map) == DocumentKind.RULES.label:
+            found = policy.rule_warnings()
+        told = [f"cellgate: {one}" for one in found]
+        return [*told[:_MAX_WARNINGS], *_more(told)]
 
     async def _check_promises(self, config_map: Object, policy: Policy) -> ReviewResponse:
         """Refuse promises that this change raises beyond the nodes that were seen lately.

@@ -84,6 +84,7 @@ class TemplateReviews:
         sender, identity = review.user, self._policies.policy.identity
         if review.object is None or review.operation not in ("CREATE", "UPDATE"):
             return ALLOWED
+        await self._pods.settle_namespace(review.namespace)
         if is_pod_group(review.object):
             return await self._groups.mutate(review, review.object)
         if identity.is_trusted(sender.username):

@@ -8,6 +8,7 @@ plane itself is `tests.controlplane`, which knows nothing of Cellgate.
     leaders        two extenders, of which one leads: find it, depose it
     gangs          gangs: create them, wait for them, end them, check them
     gang_stream    gangs that are created, run and end all the time
+    database_faults  the database hangs, or its processes are killed
     pod_load       pods created at a steady rate, and what became of each
     policies       policy documents, Jobs and pods of users
 """

@@ -140,3 +140,16 @@ def test_what_has_no_effect_is_a_warning(
     *told, last = capsys.readouterr().out.splitlines()
     assert told == [f"warning: {path}: {warning}" for warning in warnings]
     assert last.startswith("ok: policy version ")
+
+
+def test_a_rule_that_matches_no_gang_is_a_warning(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "rules.yaml"
+    path.write_text(
+        "apiVersion: cellgate.io/v1\nkind: Rules\nrules: [{occupied: '< 0', then: fail}]\n"
+    )
+    assert _check(path) is Exit.OK
+    told, _ = capsys.readouterr().out.splitlines()
+    reason = "the rule never matches: no number of leaf cells is < 0"
+    assert told == f"warning: {path}: rules[0].occupied: {reason}"

@@ -49,6 +49,10 @@ def test_only_loopback_is_plain_unless_said_otherwise(
             ),
             "--tls and --insecure-http exclude each other; give one of them",
         ),
+        (
+            ExtenderSettings(address=LOOPBACK, hold_seconds=0),
+            "--hold-seconds must be at least 10: kube-scheduler needs time for a gang",
+        ),
     ],
 )
 def test_what_is_not_safe_is_refused_with_the_way_out(

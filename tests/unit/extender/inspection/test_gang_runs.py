@@ -1,9 +1,14 @@
 """The runs of a gang: one is shown, the others are listed."""
 
+from dataclasses import replace
+
+from extender.cells.model import Place
+from extender.cluster.journal import DecisionContext
 from extender.inspection.gang_runs import GangRuns
 from kube import marks
 from policy.placement import Placement
-from policy.submission import NodeName
+from policy.submission import GangKey, NodeName
+from state.log.records import RowKind
 from tests.support.extender.shell import Shell
 from tests.support.extender.waiting import a_waiting_view
 from tests.support.kube.objects import uid_of
@@ -65,3 +70,18 @@ def test_a_gang_without_a_workload_is_shown_by_its_name() -> None:
     shown = _runs(shell).show("lab", "bert")
     assert shown is not None
     assert "uid" not in shown
+
+
+def test_a_gang_is_shown_with_its_members_without_leaf_cells() -> None:
+    shell = Shell()
+    shell.recover()
+    for name, gpus in (("a", 8), ("b", 8), ("launcher", 0)):
+        shell.pods.upsert(a_pod(name).with_gpus(gpus).in_vc("lab").in_gang("bert", size=3))
+    request = replace(shell.to_request(shell.pod("a")), gang_leaf_counts=(8, 8))
+    context = DecisionContext(kind=RowKind.PLACEMENT, now=1.0)
+    nodes = {NodeName(f"node-{index:02}"): None for index in range(4)}
+    decision = shell.cluster.decide(request, candidate_nodes=nodes, context=context)
+    assert isinstance(decision, Place)
+    view = shell.cluster.gang(GangKey("lab", "bert"))
+    assert view is not None
+    assert (view.size, _runs(shell).show_gang(view)["size"]) == (2, 3)

@@ -1,8 +1,11 @@
 """Gangs that wait for quota are planned once they are charged, and not before."""
 
+import asyncio
 from collections.abc import Sequence
 from typing import Any
 from uuid import UUID, uuid4
+
+import pytest
 
 from extender.planning.quota_queue import QuotaQueue
 from extender.settings import LEADERSHIP
@@ -10,7 +13,7 @@ from kube import marks
 from kube.follow.policies import PolicySink
 from policy.quotas.charge import Charge
 from policy.quotas.limits import Limit, Scope
-from policy.submission import GangKey, GroupName
+from policy.submission import GangKey, GroupName, UserName
 from state.ledger.ledger import ChargeAnswer, LeaderTerm
 from tests.support.extender.group_sizes import GroupSizes
 from tests.support.extender.shell import Shell
@@ -234,3 +237,34 @@ async def test_members_that_are_done_or_created_later_are_not_awaited() -> None:
     assert await world.held() == 2 + 3 + 0
     (live,) = await world.ledger.charges()
     assert (live.charge.leaf_count_each, live.charge.places) == (2, 1), "for the late member"
+
+
+async def test_the_ledger_is_asked_only_when_something_may_have_changed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("extender.planning.quota_queue._PAUSE_SECONDS", 0.0)
+    ledger = CountingLedger()
+    world = QuotaQueueWorld(ledger)
+    task = asyncio.create_task(world.queue.run())
+    world.shell.pods.upsert(queued("a", uuid4()))
+    await _settled()
+    assert [gang.name for gang in world.told] == ["a"]
+    world.shell.pods.upsert(queued("b", uuid4()))
+    await _settled()
+    asked = ledger.asked
+    await _settled()
+    world.queue.note_freed([Scope(UserName("bob"))])
+    await _settled()
+    assert ledger.asked == asked, "nothing of its user or group was freed"
+    (live,) = await ledger.charges()
+    await ledger.release([live.charge.gang], term=LeaderTerm(leadership=LEADERSHIP, epoch=1))
+    world.queue.note_freed(live.charge.scopes)
+    await _settled()
+    assert [gang.name for gang in world.told] == ["a", "b"]
+    task.cancel()
+    await asyncio.wait([task])
+
+
+async def _settled() -> None:
+    for _ in range(50):
+        await asyncio.sleep(0)

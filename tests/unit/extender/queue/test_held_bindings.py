@@ -2,7 +2,7 @@
 
 import pytest
 
-from extender.queue.held_bindings import LONGEST_SECONDS, QUIET_SECONDS
+from extender.queue.held_bindings import QUIET_SECONDS
 from policy.submission import GangKey, PodUid
 from tests.support.cells.builders import GangBuilder, a_cluster, a_gang
 from tests.support.queue.driver import (
@@ -101,8 +101,28 @@ def test_members_that_keep_arriving_are_waited_for_but_not_beyond_the_timeout(
         arrive(world, f"bert-{index}")
         world.now += QUIET_SECONDS - 2
         world.step()
-        is_late = (index + 1) * (QUIET_SECONDS - 2) >= LONGEST_SECONDS
+        is_late = (index + 1) * (QUIET_SECONDS - 2) >= world.longest_seconds
         assert bool(world.held) is not is_late
+    gang = world.planner._seen.find(GANG)
+    assert gang is not None
+    assert not gang.refused_nodes, "no node is to blame"
+    world.longest_seconds = 200.0
+    world.now += 10
+    run(world)
+    assert is_whole(world, "bert")
+
+
+def test_members_of_a_large_gang_are_held_for_as_long_as_the_setting_allows(
+    world: PlannerWorld,
+) -> None:
+    world.longest_seconds = 150.0
+    released(world, a_gang("bert").times(16, 1))
+    for index in range(16):
+        assert not world.being_bound
+        arrive(world, f"bert-{index}")
+        world.now += QUIET_SECONDS - 2
+        world.step()
+    assert (world.held, len(world.being_bound)) == ({}, 16)
 
 
 def test_a_gang_is_given_up_soon_where_kube_scheduler_finds_no_node(world: PlannerWorld) -> None:

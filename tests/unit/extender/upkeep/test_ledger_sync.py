@@ -59,6 +59,25 @@ async def test_a_standby_does_not_remember_every_gang_that_ended(
     assert await books.held() == 0
 
 
+async def test_a_pod_that_is_created_again_at_once_is_charged_at_the_next_look() -> None:
+    """The webhook followed the charge of the pod before it, which is then released."""
+    books, decision = Books(), uuid4()
+    await books.ledger.charge(gang_charge("g", decision=decision))
+    for name in ("a", "b"):
+        books.shell.pods.upsert(member(name, decision))
+    await books.keeper.settle()
+    for name in ("a", "b"):
+        books.shell.pods.remove(member(name, decision))
+    await books.keeper.settle()
+    assert await books.held() == 0
+    for name in ("a", "b"):
+        books.shell.pods.upsert(member(name, decision).with_metadata(uid=f"new-{name}"))
+    await books.keeper.settle()
+    assert await books.held() == 16
+    (live,) = await books.ledger.charges()
+    assert live.expires_at is None, "it is confirmed"
+
+
 async def test_a_pod_that_runs_without_a_decision_is_charged_to_its_owner_until_it_ends() -> None:
     books, stray = Books(), a_pod("stray").with_gpus(8).in_vc("lab").in_gang("g", size=4)
     books.shell.pods.upsert(stray.submitted_by("alice", "vision").charged_to("nlp").bound_to("n0"))

@@ -188,3 +188,46 @@ def test_there_may_be_a_document_for_each_group_looked_at_by_their_names() -> No
     paying = policy.quotas.find(ALICE, (), named=None, path="")
     assert paying is not None
     assert paying.name == "first"
+
+
+CLAIMED = f"""{HEAD}Quotas
+groups:
+- {{name: a-first, admins: [mallory], users: [{{name: alice}}]}}
+- {{name: vision}}
+"""
+
+
+@pytest.mark.parametrize(
+    ("groups", "by_identity", "pays"),
+    [
+        ([VISION], [], "vision"),
+        ([VISION], [VISION], "a-first"),
+        ([GroupName("a-first"), VISION], [], "a-first"),
+        ([], [], "a-first"),
+        ([GroupName("others")], [], "a-first"),
+    ],
+    ids=[
+        "a member that only the API server knows is not taken",
+        "membership in the Identity document was compared when the document was changed",
+        "a member of both groups",
+        "a member of no group",
+        "a member of a group without quotas",
+    ],
+)
+def test_admins_of_a_group_cannot_take_members_of_another_group(
+    groups: list[GroupName], by_identity: list[GroupName], pays: str
+) -> None:
+    table = table_of(CLAIMED)
+    found = table.find(ALICE, tuple(groups), named=None, path="", by_identity=by_identity)
+    assert found is not None
+    assert found.name == pays
+    chosen = table.find(ALICE, tuple(groups), named=GroupName("a-first"), path="")
+    assert chosen is not None
+    assert chosen.name == "a-first", "by the label of the pod"
+
+
+def test_policy_admins_list_whom_they_want() -> None:
+    table = table_of(CLAIMED.replace("admins: [mallory], ", ""))
+    found = table.find(ALICE, (VISION,), named=None, path="", by_identity=())
+    assert found is not None
+    assert found.name == "a-first"

@@ -10,7 +10,8 @@ from policy.submission import NodeName
 from state.nodes.node_facts import NodeFacts
 from state.nodes.seen_nodes import SeenNodes
 from tests.support.kube.config_maps import a_policy_map
-from tests.support.policy.documents import CLASSES_TEXT
+from tests.support.policy.cluster_texts import hived_text
+from tests.support.policy.documents import CLASSES_TEXT, HEAD
 from tests.support.state.charges import TERM
 from tests.support.twins.seen_nodes import MemorySeenNodes
 from tests.support.webhook.review_requests import a_review
@@ -179,4 +180,16 @@ async def test_what_has_no_effect_is_told_at_apply() -> None:
     assert (len(answer.warnings), answer.warnings[-1]) == (
         11,
         "cellgate: 2 more warnings; see cellgate check",
+    )
+
+
+async def test_a_rule_that_matches_no_gang_is_told_at_kubectl_apply() -> None:
+    webhook = Webhook(policies={"cluster": hived_text(lab=4)})
+    text = f"{HEAD}Rules\nrules: [{{vc: '^labs$', then: fail}}]"
+    answer = await _reviews(webhook).validate(a_review(a_policy_map("rules", text), user="root"))
+    assert (answer.is_allowed, list(answer.warnings)) == (
+        True,
+        [
+            "cellgate: rules[0].vc: the rule never matches: ^labs$ is found in none of the VCs lab",
+        ],
     )
