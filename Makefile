@@ -15,7 +15,7 @@ pure := policy extender/cells extender/room extender/runs extender/queue
 parallel := --numprocesses auto --maxprocesses 4 --dist worksteal
 packages := bench certs cli extender kube policy service simulation state webhook
 
-.PHONY: run test e2e history-chaos zoo conformance bench verify help lint types tests hashseeds reference lock clean
+.PHONY: run test histories e2e history-chaos zoo conformance bench verify help lint types tests hashseeds reference lock clean
 
 help: ## List the commands
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -24,6 +24,11 @@ run: $(installed) ## Install what is needed and run everything on this machine (
 	@exec $(bin)/cellgate run $(ARGS)
 
 test: $(installed) lint types tests hashseeds ## Install what is needed and run all checks but e2e
+
+histories: $(installed) ## Play random histories of engine and planner, 10,000 of each (HISTORIES=1000 for fewer)
+	HYPOTHESIS_PROFILE=histories $(bin)/python -m pytest $(parallel) $(ARGS) \
+	  tests/property/test_engine.py tests/property/test_planner.py \
+	  tests/property/test_following.py tests/property/test_rebuilding.py
 
 e2e: $(installed) ## Run the tests on a real control plane (needs Go once; KUBERNETES=1.35.8 for an older one)
 	@KUBERNETES=$(KUBERNETES) $(bin)/python -m tests.controlplane.binaries

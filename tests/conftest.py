@@ -31,6 +31,9 @@ hypothesis.settings.register_profile("fast", max_examples=50, deadline=None)
 hypothesis.settings.register_profile(
     "deep", max_examples=500, deadline=None, derandomize=True, print_blob=True
 )
+hypothesis.settings.register_profile(
+    "histories", max_examples=int(os.environ.get("HISTORIES", "10000")), deadline=None
+)
 hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "fast"))
 
 

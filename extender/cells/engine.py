@@ -17,6 +17,7 @@ from extender.cells.model import (
     KnownSizes,
     MemberRequest,
     NodeCell,
+    Part,
     Place,
     PlacedMember,
     Preempt,
@@ -58,7 +59,6 @@ class Engine:
         """The components that are being built beside the present ones."""
 
     def _new_components(self, topology: Topology | None) -> Components:
-        """Components whose cells are not built yet."""
         seconds, reclaims = self._lease_seconds, self._reclaims_foreign
         return Components(topology, lease_seconds=seconds, reclaims_foreign=reclaims)
 
@@ -75,17 +75,18 @@ class Engine:
         candidate_nodes: Collection[NodeName],
         now: float = 0.0,
         limits: Mapping[NodeName, int] = NO_LIMITS,
+        parts: Sequence[Part] = (),
     ) -> Decision:
         """Decide where a member goes, among the candidate nodes of kube-scheduler.
 
-        `limits` says of some nodes how many idle leaf cells the gang may use there at most.
-        Deterministic; changes nothing. `now` is part of the contract, but no rule needs it yet.
+        `limits` says of some nodes how many idle leaf cells the gang may use there at most. With
+        `parts` each part of a new gang is placed on its own nodes. Changes nothing.
         """
         known = self._components.lifecycle.gang_of.get(request.member, request.gang)
         if known != request.gang:
             told = {"uid": request.member, "known": str(known)}
             return reject(request, ReasonCode.GANG_MISMATCH, **told)
-        return self._components.decider.plan(request, candidate_nodes, limits)
+        return self._components.decider.plan(request, candidate_nodes, limits, parts)
 
     def is_ready(self, request: MemberRequest) -> bool:
         """False if `plan` would first have to build an index of whole chains."""
@@ -104,17 +105,16 @@ class Engine:
 
     def renew(self, key: GangKey, *, now: float) -> None:
         """Extend the lease of a gang, as if it had just been planned."""
-        gang = self._table.gangs.get(key)
-        if gang is not None:
+        if key in self._table.gangs:
             with self._changing(key):
-                gang.lease_expires = now + self._lease_seconds
+                self._table.gangs[key].lease_expires = now + self._lease_seconds
 
     def expire(self, *, now: float) -> list[GangKey]:
         """End the leases that were not used in time; returns the gangs that lost slots."""
         with self._changing():
             expired = self._components.lifecycle.expire(now=now)
             self._components.settle()
-        return expired
+            return expired
 
     @contextmanager
     def _changing(self, *gangs: GangKey) -> Iterator[None]:
@@ -223,9 +223,9 @@ class Engine:
 
     def forget_member(self, member: PodUid) -> None:
         """Take in that a member ended or was deleted, also while it waited."""
-        known = self._components.lifecycle.gang_of.get(member)
-        with self._changing(*([known] if known else [])):
-            self._components.lifecycle.forget_member(member)
+        lifecycle = self._components.lifecycle
+        with self._changing(*([lifecycle.gang_of[member]] if member in lifecycle.gang_of else [])):
+            lifecycle.forget_member(member)
             self._components.settle()
 
     # -- changing the topology

@@ -1,6 +1,6 @@
 """Input and output of the engine: requests, nodes, decisions, views of gangs. Immutable."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from types import MappingProxyType
@@ -99,6 +99,15 @@ class NodeCell:
     """Whether it is not healthy because it is in quarantine."""
     bad_leaf_cells: tuple[int, ...] = ()
     """Devices that are bad on an otherwise healthy node."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Part:
+    """Members of a gang that may use the same nodes, where other members may use others."""
+
+    sizes: tuple[int, ...]
+    """The leaf cells of each of them."""
+    nodes: Collection[NodeName]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -147,7 +147,11 @@ class Cluster(ShapedCluster):
     ) -> Decision:
         """Plan, apply the decision, and log it."""
         decision = self.plan(
-            request, candidate_nodes=candidate_nodes, now=context.now, limits=context.limits
+            request,
+            candidate_nodes=candidate_nodes,
+            now=context.now,
+            limits=context.limits,
+            parts=context.parts,
         )
         return self.apply(decision, candidate_nodes=candidate_nodes, context=context)
 

@@ -4,7 +4,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from extender.cells.model import Decision, Place, PlacedMember
+from extender.cells.model import Decision, Part, Place, PlacedMember
 from extender.cluster import rows
 from kube.read.nodes import KubeNode
 from policy.pod_resources import Shortage
@@ -32,6 +32,8 @@ class DecisionContext:
     """What nodes lack beside leaf cells, if only for that the gang waits."""
     limits: Mapping[NodeName, int] = field(default_factory=dict)
     """Of some nodes: how many idle leaf cells the gang may use there at most."""
+    parts: Sequence[Part] = ()
+    """The members by the nodes that they may use, where these differ."""
 
 
 class NoJournal:
@@ -179,6 +181,11 @@ class LogJournal:
             inputs["shortage"] = asdict(context.shortage)
         if context.limits:
             inputs["limits"] = {**context.limits}
+        if context.parts:
+            inputs["parts"] = [
+                {"sizes": part.sizes, "nodes": self._rows.encode_candidates(part.nodes)}
+                for part in context.parts
+            ]
         details = {
             "pod": context.pod,
             "leafCount": request.leaf_count,

@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, Protocol
 
-from extender.cells.model import NO_LIMITS, PlacedMember
+from extender.cells.model import NO_LIMITS, Part, PlacedMember
 from extender.cells.views.listings import run_to_end
 from extender.cluster import rows
 from extender.cluster.cluster import Cluster
@@ -188,6 +188,10 @@ class Replay:
             case "ended":
                 self._cluster.forget_member(PodUid(record.pod_uid or ""))
 
+    def _part(self, row: Mapping[str, Any]) -> Part:
+        nodes = {NodeName(name): None for name in self._known.decode(row["nodes"])}
+        return Part(sizes=tuple(row["sizes"]), nodes=nodes)
+
     def _decide(self, record: DecisionRecord) -> Difference | None:
         inputs = record.inputs
         context = DecisionContext(
@@ -196,6 +200,7 @@ class Replay:
             applies_preemption=inputs["appliesPreemption"],
             shortage=Shortage(**inputs["shortage"]) if "shortage" in inputs else None,
             limits=inputs.get("limits", NO_LIMITS),
+            parts=[self._part(part) for part in inputs.get("parts", ())],
         )
         nodes = {NodeName(name): None for name in self._known.decode(inputs["candidates"])}
         request = rows.decode_request(inputs["request"])

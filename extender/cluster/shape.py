@@ -69,6 +69,11 @@ class ShapedCluster(ClusterReader):
         for notify in self.on_node_lost:
             notify(node)
 
+    def note_node_change(self, name: NodeName) -> None:
+        """A node changed in a way that concerns pods and not cells, such as a taint."""
+        self._notify_node_change(name)
+        self.notify_room()
+
     def _notify_node_change(self, node: NodeName) -> None:
         for notify in self.on_node_change:
             notify(node)

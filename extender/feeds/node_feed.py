@@ -32,7 +32,7 @@ class NodeSink:
         matters_to_pods = self._fitting.upsert(traits.name, traits, read_capacity(obj))
         self._cluster.observe_node(read_node(obj))
         if matters_to_pods:
-            self._cluster.notify_room()  # perhaps a taint is gone, which the engine does not know
+            self._cluster.note_node_change(traits.name)
 
     def remove(self, obj: Object) -> None:
         """A node left."""

@@ -3,6 +3,8 @@
 - A pod is ended once, even if several parts of the extender ask for it.
 - A pod is spared if it need not end any more, even between the two writes that end it: for the
   planner when the gang no longer preempts it, for the verbs when the preemptor is gone.
+- A gang ends whole: once a pod of it was ended, its other pods that were to end do end, too, even
+  if the preemptor goes away. Half a gang is of no use to its owner.
 - An attempt that fails is repeated with growing delays, for as long as the pod must end.
 - Where all pods of a workload must end and its kind has a gentle way, that is used
   (`extender.outcomes.reclaims`).
@@ -25,7 +27,7 @@ from kube.api.binder import PodRef
 from kube.api.pod_ender import Ended
 from kube.read.managed_pod import ManagedPod
 from policy.errors import BackendError
-from policy.submission import PodUid
+from policy.submission import GangKey, PodUid
 
 logger = logging.getLogger(__name__)
 
@@ -82,6 +84,8 @@ class Evictions:
         self.on_reclaimed: list[Callable[[ManagedPod], None]] = []
         """Called with each pod that was ended, here or by the leader before."""
         self._evictions: dict[PodUid, _Eviction] = {}
+        self._begun: dict[GangKey, None] = {}
+        """Gangs of which a pod was ended here, while others are to end."""
         self._new: asyncio.Queue[_Eviction] = asyncio.Queue()
         self._slots = asyncio.Semaphore(_AT_ONCE)
         pods.on_end.append(self._forget)
@@ -110,6 +114,8 @@ class Evictions:
 
     def _forget(self, pod: ManagedPod) -> None:
         self._evictions.pop(pod.uid, None)
+        if not any(one.pod.gang.key == pod.gang.key for one in self._evictions.values()):
+            self._begun.pop(pod.gang.key, None)
 
     async def run(self) -> NoReturn:
         """Execute evictions until cancelled."""
@@ -133,10 +139,14 @@ class Evictions:
         return self._evictions.get(eviction.pod.uid) is eviction
 
     def _reason(self, eviction: _Eviction) -> str | None:
-        return eviction.reason() if self._is_current(eviction) else None
+        if not self._is_current(eviction):
+            return None
+        has_begun = eviction.pod.gang.key in self._begun
+        return eviction.reason() or (next(iter(eviction.wanted)) if has_begun else None)
 
     def _is_wanted(self, eviction: _Eviction, why: str) -> bool:
-        return self._is_current(eviction) and eviction.wanted[why]()
+        has_begun = eviction.pod.gang.key in self._begun
+        return self._is_current(eviction) and (has_begun or eviction.wanted[why]())
 
     async def _end_gently(self, eviction: _Eviction, why: str) -> bool:
         """End a pod with its whole workload, if all its pods are to end."""
@@ -174,6 +184,7 @@ class Evictions:
             return False
         self._outcomes.pod_ended(pod, ended, why=why + eviction.note)
         if ended is not Ended.BY_OTHERS:
+            self._begun[pod.gang.key] = None
             self._note_reclaimed(pod)
         return True
 

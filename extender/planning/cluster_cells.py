@@ -1,8 +1,8 @@
 """The engine as the planner uses it: every decision is recorded as an outcome."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 
-from extender.cells.model import NO_LIMITS, Decision
+from extender.cells.model import NO_LIMITS, Decision, Part
 from extender.cluster.cluster import Cluster
 from extender.cluster.journal import DecisionContext
 from extender.feeds.pod_feed import PodSink
@@ -45,6 +45,7 @@ class ClusterCells:
         candidate_nodes: Collection[NodeName],
         now: float,
         limits: Mapping[NodeName, int] = NO_LIMITS,
+        parts: Sequence[Part] = (),
         shortage: Shortage | None = None,
     ) -> Decision:
         """Apply a decision about a member, and record it."""
@@ -57,6 +58,7 @@ class ClusterCells:
             pod=pod.display_name if pod else "",
             shortage=shortage,
             limits=limits,
+            parts=parts,
         )
         decision = self.cluster.apply(decision, candidate_nodes=candidate_nodes, context=context)
         self._outcomes.decided(decision, ended_by=EndedBy.CELLGATE if may_preempt else None)

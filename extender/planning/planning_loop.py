@@ -77,6 +77,7 @@ class PlanningLoop:
         cells.cluster.on_expiry.append(self._and_plan(self._gangs.expire))
         cells.cluster.on_loss.append(self._and_plan(self._gangs.unseat))
         cells.cluster.on_node_lost.append(self._and_plan(self._gangs.lose_node))
+        cells.cluster.on_node_change.append(self._and_plan(self._gangs.reopen_node))
         cells.cluster.on_overdue.append(self._and_plan(self._gangs.give_up_on))
 
     # -- what the feeds say

@@ -74,6 +74,7 @@ class GangPlanner:
             refused=self._refused,
             held=self.held,
         )
+        self.reopen_node = self._places.reopen_node
         self._unfinished: dict[GangKey, None] = {}
         """Gangs of which only some members run, and gangs whose victims are ending."""
         self._prepared: GangKey | None = None

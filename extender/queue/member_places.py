@@ -1,6 +1,6 @@
 """Decisions about the members of a gang that have no place, one after the other."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from math import inf
 
@@ -19,7 +19,7 @@ from extender.queue.ports import Cells, Nodes
 from extender.queue.queued_gang import QueuedGang
 from extender.queue.room_search import Choice, RoomSearch
 from extender.queue.waiting_gangs import GangShape, shape_of
-from policy.submission import NodeName
+from policy.submission import NodeName, PodUid
 
 
 def unplaced(gang: QueuedGang, cells: Cells) -> list[QueuedPod]:
@@ -126,15 +126,18 @@ def _decide_all(
     decisions: list[Decision] = []
     too_large = inf
     held: dict[NodeName, None] | None = None
+    seats: Mapping[PodUid, NodeName] = {}
     for request in requests:
         if request.leaf_count >= too_large:
             continue
-        choice = search.choose(request) if held is None else _held(cells, request, held, now=now)
+        own = {seats[request.member]: None} if request.member in seats else held
+        choice = search.choose(request) if own is None else _held(cells, request, own, now=now)
         decision = cells.apply(
             choice.decision,
             candidate_nodes=choice.candidates,
             now=now,
             limits=choice.limits,
+            parts=choice.parts,
             shortage=choice.shortage,
         )
         decisions.append(decision)
@@ -144,7 +147,7 @@ def _decide_all(
             break
         elif decision.others:
             places = (decision.placement, *decision.others)
-            held = dict.fromkeys(place.node for place in places)
+            held, seats = dict.fromkeys(place.node for place in places), choice.seats
     return decisions
 
 

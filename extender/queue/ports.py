@@ -3,7 +3,7 @@
 from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from typing import Protocol
 
-from extender.cells.model import NO_LIMITS, Decision, KnownSizes, MemberRequest
+from extender.cells.model import NO_LIMITS, Decision, KnownSizes, MemberRequest, Part
 from policy.placement import Placement
 from policy.pod_resources import Shortage
 from policy.submission import GangKey, NodeName, PodUid
@@ -19,10 +19,12 @@ class Cells(Protocol):
         candidate_nodes: Collection[NodeName],
         now: float,
         limits: Mapping[NodeName, int] = NO_LIMITS,
+        parts: Sequence[Part] = (),
     ) -> Decision:
         """Decide about a member; nothing changes.
 
-        `limits` says of some nodes how many idle leaf cells its gang may use there at most.
+        `limits` says of some nodes how many idle leaf cells its gang may use there at most. With
+        `parts` each part of a gang without places is placed on its own nodes.
         """
 
     def is_ready(self, request: MemberRequest) -> bool:
@@ -35,6 +37,7 @@ class Cells(Protocol):
         candidate_nodes: Collection[NodeName],
         now: float,
         limits: Mapping[NodeName, int] = NO_LIMITS,
+        parts: Sequence[Part] = (),
         shortage: Shortage | None = None,
     ) -> Decision:
         """Apply what `plan` decided last; return it with its final reason.

@@ -229,6 +229,13 @@ class QueuedGang:
             del self.refused_nodes[node]
         return bool(accepted)
 
+    def reopen_node(self, node: NodeName) -> bool:
+        """Use a node again that has changed since it was refused; return whether it was refused.
+
+        The number of refusals is kept: if it is refused again, it is avoided for longer.
+        """
+        return self.refused_nodes.pop(node, None) is not None
+
     def pause(self, *, now: float) -> None:
         """Plan it later, because a helper did not arrive: for longer after each time."""
         self.resumes_at = now + min(_PAUSE_SECONDS * 2**self._pauses, _REFUSED_SECONDS)

@@ -18,6 +18,7 @@ from extender.cells.model import (
     OPPORTUNISTIC,
     Decision,
     MemberRequest,
+    Part,
     Place,
     Preempt,
     Reject,
@@ -40,6 +41,10 @@ class Choice:
     decision: Decision
     candidates: Collection[NodeName]
     limits: Mapping[NodeName, int] = field(default_factory=dict)
+    parts: Sequence[Part] = ()
+    """The members by the nodes that they may use, where they were placed apart."""
+    seats: Mapping[PodUid, NodeName] = field(default_factory=dict)
+    """The node of each member, where they were placed apart."""
     shortage: Shortage | None = None
 
 
@@ -61,7 +66,7 @@ class RoomSearch:
         self._nodes = nodes
         self._now = now
         is_free = gang.first.request.ignores_candidates
-        self._needs: tuple[Hashable, ...] = () if is_free else gang.node_wishes()
+        self._needs: tuple[Hashable, ...] = () if is_free else tuple(_by_need(members))
         closed = nodes.closed_to([pod.uid for pod in members])
         self._closed = {**gang.refused_nodes, **dict.fromkeys(closed)}
         avoided = () if is_free else (node for pod in members for node in pod.avoids)
@@ -80,6 +85,9 @@ class RoomSearch:
         found = self._search(request, self._nodes.fitting)
         if isinstance(found.decision, Place | Reject):
             return found
+        apart = self._search_apart(request)
+        if apart is not None:
+            return apart
         all_nodes = self._nodes.suiting(self._needs, without=self._closed)
         if len(all_nodes) == len(found.candidates):
             return found
@@ -88,6 +96,34 @@ class RoomSearch:
             if isinstance(freed.decision, Preempt):
                 return freed
         return self._explained(request, found, all_nodes)
+
+    def _search_apart(self, request: MemberRequest) -> Choice | None:
+        """Place members that need different nodes each on its own; None if they do not fit so."""
+        by_need = _by_need(self._members)
+        is_whole = len(self._members) == len(request.gang_leaf_counts)
+        if len(self._needs) < 2 or not is_whole or self._cells.known_sizes(self._gang.key):
+            return None
+        asking = next(need for need in by_need if _holds(by_need[need], request.member))
+        groups = [by_need.pop(asking), *by_need.values()]
+        closed = dict(self._closed)
+        for _ in range(_TRIES):
+            parts = [self._part(group, closed) for group in groups]
+            decision = self._cells.plan(
+                request, candidate_nodes=parts[0].nodes, now=self._now, parts=parts
+            )
+            if not isinstance(decision, Place):
+                return None
+            seats = _seats_apart(decision, groups)
+            crowded = self._nodes.crowded(seats.items(), needs=self._needs, ending=())
+            if not crowded:
+                nodes = parts[0].nodes
+                return Choice(decision=decision, candidates=nodes, parts=parts, seats=seats)
+            closed.update(dict.fromkeys(crowded, 0.0))
+        return None
+
+    def _part(self, members: Sequence[QueuedPod], closed: Collection[NodeName]) -> Part:
+        nodes = self._nodes.fitting([members[0].node_wish], without=closed)
+        return Part(sizes=tuple(pod.request.leaf_count for pod in members), nodes=nodes)
 
     def _explained(
         self, request: MemberRequest, found: Choice, all_nodes: Collection[NodeName]
@@ -175,3 +211,28 @@ class RoomSearch:
         for node, size in places:
             left = waiting.get(size)
             yield left.pop(0) if left else request.member, node
+
+
+def _by_need(members: Sequence[QueuedPod]) -> dict[Hashable, list[QueuedPod]]:
+    """Return the members that have leaf cells by what they need of their nodes."""
+    found: dict[Hashable, list[QueuedPod]] = {}
+    for pod in members:
+        if not pod.is_helper:
+            found.setdefault(pod.node_wish, []).append(pod)
+    return found
+
+
+def _holds(members: Sequence[QueuedPod], uid: PodUid) -> bool:
+    return any(pod.uid == uid for pod in members)
+
+
+def _seats_apart(decision: Place, groups: Sequence[Sequence[QueuedPod]]) -> dict[PodUid, NodeName]:
+    """Return the node of each member: the engine lists places by part, the largest first."""
+    asking = decision.request.member
+    seats = {asking: decision.placement.node}
+    places = iter(decision.others)
+    for group in groups:
+        for pod in sorted(group, key=lambda pod: -pod.request.leaf_count):
+            if pod.uid != asking:
+                seats[pod.uid] = next(places).node
+    return seats

@@ -13,7 +13,7 @@ from extender.queue.queued_gang import QueuedGang
 from extender.queue.refused_places import RefusedPlaces
 from extender.queue.seen_gangs import SeenGangs
 from extender.queue.waiting_gangs import WaitingGangs
-from policy.submission import GangKey, PodUid
+from policy.submission import GangKey, NodeName, PodUid
 
 
 class Withdrawals:
@@ -90,6 +90,13 @@ class Withdrawals:
         self._held.give_up(gang.key, why)
         self._seen.send_back(gang)
         self._seen.note_change(gang.key)
+
+    def reopen_node(self, node: NodeName) -> None:
+        """A node has changed: gangs for which it was refused may use it now."""
+        for gang in self._seen:
+            if gang.reopen_node(node):
+                self._seen.note_change(gang.key)
+                self._waiting.wake()
 
     def unseat_unbound(self, victims: Sequence[GangKey]) -> None:
         """Withdraw the places of victims' members that are not bound: they need not be ended."""

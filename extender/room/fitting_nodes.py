@@ -67,10 +67,11 @@ class FittingNodes:
     # -- reports
 
     def upsert(self, name: NodeName, traits: object, capacity: Mapping[str, int]) -> bool:
-        """A node joined or changed; True if any wish may be affected."""
+        """A node joined or changed; True if pods may be affected."""
+        has_other_room = self.room.node(name).capacity != capacity
         self.room.put_node(name, capacity)
         if self._traits.get(name) == traits:
-            return False
+            return has_other_room
         self._traits[name] = traits
         for need in self._fits:
             self._place(need, name)

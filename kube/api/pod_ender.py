@@ -8,6 +8,9 @@ A process that dies between the two writes leaves the condition on a pod that ke
 next attempt for the same reason removes the condition or deletes the pod; otherwise
 kube-controller-manager resets the condition after two minutes. Until then a Job that ignores
 disruptions would not count one failure of the pod.
+
+A condition of another author, such as a taint or an eviction, stays as it is: it tells the
+controller the same, and its author relies on it.
 """
 
 from collections.abc import Callable
@@ -22,6 +25,9 @@ from policy.errors import BackendError
 from service.clock import Clock
 
 _CONDITION: Final = "DisruptionTarget"
+_REASON: Final = "PreemptionByScheduler"
+_SCHEDULERS_WORDS: Final = ": preempting to accommodate a higher priority pod"
+"""How a message of kube-scheduler ends, after the name of the scheduler."""
 _TRIES: Final = 3
 
 
@@ -43,6 +49,8 @@ class PodEnder:
         self._client = client
         self._clock = clock
         self._check_leading = check_leading
+        self._unanswered: set[str] = set()
+        """UIDs of pods whose deletion was sent, and got no answer."""
 
     async def end(self, pod: PodRef, *, why: str, is_wanted: Callable[[], bool]) -> Ended:
         """End a pod after its own grace period, unless it is ending already.
@@ -58,7 +66,7 @@ class PodEnder:
                 return await self._end(pod, why, is_wanted)
             except KubeError as exc:
                 if exc.is_missing:
-                    return Ended.BY_OTHERS
+                    return self._found_ended(pod, Ended.BY_OTHERS)
                 if not exc.is_conflict or not tries_left:
                     raise
 
@@ -66,11 +74,12 @@ class PodEnder:
         """End the pod as it is now; a conflict if it changes before that is done."""
         now = await self._client.request("GET", pod.path)
         if now["metadata"]["uid"] != pod.uid or has_finished(now):
-            return Ended.BY_OTHERS
+            return self._found_ended(pod, Ended.BY_OTHERS)
         if now["metadata"].get("deletionTimestamp"):
-            return Ended.BEFORE if _has_condition(now, why) else Ended.BY_OTHERS
+            is_ours = _has_condition(now, why)
+            return self._found_ended(pod, Ended.BEFORE if is_ours else Ended.BY_OTHERS)
         self._check_leading()
-        if is_wanted() and not _has_condition(now, why):
+        if is_wanted() and not _has_condition(now, why) and not _is_told_by_others(now):
             now = await self._put_condition(pod, now, _disrupted(why, now=self._clock.now()))
             self._check_leading()  # this process may have been suspended
         if not is_wanted():
@@ -78,8 +87,25 @@ class PodEnder:
                 await self._put_condition(pod, now, {"type": _CONDITION, "$patch": "delete"})
             raise BackendError(f"pod {pod.namespace}/{pod.name} need not end any more")
         preconditions = {"uid": pod.uid, "resourceVersion": now["metadata"]["resourceVersion"]}
-        await self._client.request("DELETE", pod.path, body={"preconditions": preconditions})
+        await self._delete(pod, preconditions)
         return Ended.NOW
+
+    async def _delete(self, pod: PodRef, preconditions: Object) -> None:
+        self._unanswered.add(pod.uid)
+        try:
+            await self._client.request("DELETE", pod.path, body={"preconditions": preconditions})
+        except KubeError as exc:
+            if 400 <= exc.status < 500:
+                self._unanswered.discard(pod.uid)  # refused: it was not deleted by this
+            raise
+        self._unanswered.discard(pod.uid)
+
+    def _found_ended(self, pod: PodRef, otherwise: Ended) -> Ended:
+        """Say which process has ended a pod: this one, if its deletion only got no answer."""
+        if pod.uid in self._unanswered:
+            self._unanswered.discard(pod.uid)
+            return Ended.NOW
+        return otherwise
 
     async def _put_condition(self, pod: PodRef, now: Object, condition: Object) -> Object:
         """Write a condition, unless the pod has changed; return the pod as written."""
@@ -101,11 +127,26 @@ def _has_condition(pod: Object, why: str) -> bool:
     )
 
 
+def _is_told_by_others(pod: Object) -> bool:
+    """Whether another author's condition says that a pod is disrupted."""
+    conditions = (pod.get("status") or {}).get("conditions") or ()
+    return any(
+        one["type"] == _CONDITION and one["status"] == "True" and not _is_ours(one)
+        for one in conditions
+    )
+
+
+def _is_ours(condition: Object) -> bool:
+    """Whether this program wrote a condition: the reason is the one that kube-scheduler uses."""
+    message = str(condition.get("message") or "")
+    return condition.get("reason") == _REASON and _SCHEDULERS_WORDS not in message
+
+
 def _disrupted(why: str, *, now: datetime) -> Object:
     return {
         "type": _CONDITION,
         "status": "True",
-        "reason": "PreemptionByScheduler",
+        "reason": _REASON,
         "message": why,
         "lastTransitionTime": now.strftime("%Y-%m-%dT%H:%M:%SZ"),
     }

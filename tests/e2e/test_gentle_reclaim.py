@@ -163,6 +163,24 @@ async def test_a_later_leader_resumes_what_one_before_it_suspended(
     await cellgate.start_extender(leader)
 
 
+async def test_a_job_that_its_owner_suspends_meanwhile_stays_suspended(
+    plane: ControlPlane, pods: str
+) -> None:
+    await plane.api_as("bob").create(_jobs(pods), _job("low", stop_for="4s"))
+    await _job_runs(plane, pods, "low")
+    await create(plane, pods, gang_pods("high", size=NODES, gpus=8))
+    await _until_job(plane, pods, "low", lambda job: job["spec"]["suspend"] is True)
+    own = {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "low"}}
+    text = json.dumps({**own, "spec": {"suspend": True}})
+    namespace = pods.split("/")[4]
+    await plane.kubectl("apply", "--server-side", "-n", namespace, "-f", "-", stdin=text)
+    await running(plane, pods, "high", size=NODES)
+    job = await _until_job(
+        plane, pods, "low", lambda job: job["metadata"]["labels"][MARK] == "resumed"
+    )
+    assert job["spec"]["suspend"] is True, "Cellgate leaves it to its owner"
+
+
 async def test_a_job_that_another_program_suspends_is_evicted_and_keeps_its_age(
     plane: ControlPlane, cellgate: Installation, pods: str
 ) -> None:

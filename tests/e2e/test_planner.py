@@ -8,7 +8,7 @@ import orjson
 import pytest
 
 from kube import marks
-from tests.controlplane.api import JsonObject
+from tests.controlplane.api import ApiError, JsonObject
 from tests.controlplane.cluster import ControlPlane
 from tests.controlplane.nodes import NodeShape
 from tests.controlplane.waiting import poll_until
@@ -345,6 +345,25 @@ async def test_a_gang_over_quota_waits_uncharged_and_starts_when_there_is_room(
     assert "waits for quota of group g" in await told(plane, pods, "next", reason="Waiting")
     await end(plane, pods, "first", size=1)
     await running(plane, pods, "next", size=1)
+    await delete_policy(plane, "quotas")
+
+
+async def test_quotas_count_members_that_are_created_later_from_the_start(
+    plane: ControlPlane, pods: str
+) -> None:
+    """Their cells are leased: their user must not get others for nothing meanwhile."""
+    quotas = "groups:\n- {name: g, limits: {leafCells: 10}, over: fail, users: [{name: bob}]}\n"
+    await put_policy(plane, "quotas", quotas)
+    await asyncio.sleep(2)  # in force on every replica by then
+    leader = a_gang_pod("serve", 0, size=2, gpus=1).annotated(marks.LATE_ANNOTATION, "1x8")
+    await create(plane, pods, [leader])
+    await running(plane, pods, "serve", size=1)
+    with pytest.raises(ApiError, match="holds 9 leaf cells and 2 more are"):
+        await create(plane, pods, gang_pods("other", size=1, gpus=2))
+    worker = a_gang_pod("serve", 1, size=2, gpus=8).annotated(marks.LATE_ANNOTATION, "1x8")
+    await create(plane, pods, [worker])
+    await running(plane, pods, "serve", size=2)
+    await create(plane, pods, gang_pods("other", size=1, gpus=1))
     await delete_policy(plane, "quotas")
 
 

@@ -4,17 +4,20 @@ No leaf cell twice at any moment; and when the world works again, every gang tha
 fits is placed whole.
 """
 
+from collections.abc import Hashable
 from dataclasses import replace
 
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from extender.cells.model import Place
 from policy.submission import PodUid
 from tests.support.cells.builders import a_cluster, a_gang
-from tests.support.queue.planner_world import FakePod, PlannerWorld
+from tests.support.queue.room_world import RoomWorld, a_need
 
+NEEDS = st.sampled_from(
+    [a_need(), a_need(cpus=1), a_need(cpus=4), a_need(zone="east"), a_need(zone="west", cpus=2)]
+)
 CLUSTERS = {
     "one rack": lambda: (
         a_cluster("1 racks x 3 nodes x 4").promising("a", node=2).promising("b", node=1)
@@ -30,7 +33,7 @@ class PlannerHistory(RuleBasedStateMachine):
 
     @initialize(cluster=st.sampled_from(sorted(CLUSTERS)))
     def start(self, cluster: str) -> None:
-        self.world = PlannerWorld(CLUSTERS[cluster]().build())
+        self.world = RoomWorld(CLUSTERS[cluster]().build())
         self.born = 0
 
     @rule(
@@ -39,16 +42,38 @@ class PlannerHistory(RuleBasedStateMachine):
         vc=st.sampled_from("ab"),
         priority=st.sampled_from([-1, 0, 5]),
         gang_min=st.sampled_from([None, None, 1, 2]),
+        needs=st.lists(NEEDS, min_size=1, max_size=2),
+        may_preempt=st.sampled_from([True, True, False]),
     )
     def submit(
-        self, sizes: list[int], missing: int, vc: str, priority: int, gang_min: int | None
+        self,
+        *,
+        sizes: list[int],
+        missing: int,
+        vc: str,
+        priority: int,
+        gang_min: int | None,
+        needs: list[Hashable],
+        may_preempt: bool,
     ) -> None:
         self.born += 1
         gang = a_gang(f"g{self.born}").of(*sizes).in_vc(vc).at(priority)
         if gang_min is not None and gang_min < len(sizes):
             gang = gang.at_least(gang_min)
-        for request in gang.members()[missing:]:
-            self.world.create(request, size=len(sizes))
+        for index, request in enumerate(gang.members()[missing:]):
+            need = needs[index % len(needs)]
+            self.world.create(request, size=len(sizes), node_wish=need, may_preempt=may_preempt)
+
+    @rule(data=st.data(), cpus=st.sampled_from([0, 3, 7]))
+    def load(self, data: st.DataObject, cpus: int) -> None:
+        """Pods that ask for no leaf cells come and go."""
+        self.world.load(data.draw(st.sampled_from(sorted(self.world.nodes))), cpus)
+
+    @rule(data=st.data(), breaks=st.booleans())
+    def protect(self, data: st.DataObject, breaks: bool) -> None:
+        gangs = sorted(gang.gang for gang in self.world.engine.gangs())
+        if gangs:
+            self.world.protect(data.draw(st.sampled_from(gangs)), breaks=breaks)
 
     @rule(data=st.data())
     def start_again(self, data: st.DataObject) -> None:
@@ -59,7 +84,8 @@ class PlannerHistory(RuleBasedStateMachine):
             self.world.delete(uid)
             self.born += 1
             request = replace(lost.request, member=PodUid(f"again-{self.born}"))
-            self.world.create(request, size=lost.gang_size)
+            kept = {"node_wish": lost.node_wish, "may_preempt": lost.may_preempt}
+            self.world.create(request, size=lost.gang_size, **kept)
 
     @rule(data=st.data())
     def deliver(self, data: st.DataObject) -> None:
@@ -138,27 +164,18 @@ class PlannerHistory(RuleBasedStateMachine):
             check_every_gang_is_whole_or_does_not_fit(self.world)
 
 
-def check_every_gang_is_whole_or_does_not_fit(world: PlannerWorld) -> None:
+def check_every_gang_is_whole_or_does_not_fit(world: RoomWorld) -> None:
     """What must be true when everything works and nothing changes any more."""
     assert not world.actions
     for key, pods in world.gangs().items():
         bound = [pod for pod in pods if pod.seen_as.node is not None]
         is_complete = len(pods) >= pods[0].seen_as.gang_size
         if is_complete and not bound:
-            assert not _fits(world, pods), f"{key} fits and was not placed"
+            assert not world.fits(pods), f"{key} fits and was not placed"
         elif is_complete and len(bound) < len(pods):
             late = [pod for pod in pods if pod.seen_as.node is None]
-            assert not _fits(world, late), f"{key} was placed by half"
+            assert not world.fits(late), f"{key} was placed by half"
         assert bound or all(world.engine.placement(pod.uid) is None for pod in pods)
-
-
-def _fits(world: PlannerWorld, pods: list[FakePod]) -> bool:
-    requests = [pod.seen_as.request for pod in pods if not pod.seen_as.is_helper]
-    if not requests:
-        return True  # helpers need no room
-    sizes = tuple(size for size in requests[0].gang_leaf_counts if size)
-    request = replace(requests[0], gang_leaf_counts=sizes)
-    return isinstance(world.engine.plan(request, candidate_nodes=world.nodes), Place)
 
 
 TestPlannerHistory = PlannerHistory.TestCase

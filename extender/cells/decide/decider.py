@@ -21,6 +21,7 @@ from extender.cells.model import (
     OPPORTUNISTIC,
     Decision,
     MemberRequest,
+    Part,
     Place,
     Preempt,
     ReasonCode,
@@ -56,13 +57,14 @@ class Decider:
         request: MemberRequest,
         candidates: Candidates,
         limits: Mapping[NodeName, int] = NO_LIMITS,
+        parts: Sequence[Part] = (),
     ) -> Decision:
         """Decide about one member and thereby about its gang."""
         gang = self._table.gangs.get(request.gang)
         refused = refusal(self._table, request, gang)
         if refused is not None:
             return refused
-        ask = self._ask(request, candidates, limits)
+        ask = replace(self._ask(request, candidates, limits), parts=tuple(parts))
         if gang is None:
             return self._plan_gang(ask)
         if gang.is_preempting:
@@ -168,6 +170,8 @@ class Decider:
     # -- whole gangs
 
     def _plan_gang(self, ask: Ask) -> Decision:
+        if ask.parts:
+            return self._plan_apart(ask)
         least_ask = (
             replace(ask, sizes=_smallest(ask.request, ask.request.gang_min))
             if ask.request.gang_min
@@ -177,6 +181,13 @@ class Decider:
         if too_large is not None:
             return too_large
         return self._decide(least_ask, lambda least: self._fit_most(ask, least))
+
+    def _plan_apart(self, ask: Ask) -> Decision:
+        """Place each part of a gang on its own nodes, if all fit without preemption."""
+        seats = self._fit_within_limits(ask, self._chains.fit_apart)
+        if seats is not None:
+            return place(self._table, ask, seats)
+        return wait(ask.request, ReasonCode.SEARCH_ENDED, **needed(ask.request, ask.sizes))
 
     def _fit_most(self, ask: Ask, least: Ask) -> list[Seat] | None:
         """Fit the whole gang, or as many members of an incremental gang as possible."""

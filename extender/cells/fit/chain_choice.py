@@ -11,8 +11,8 @@ from itertools import product
 
 from extender.cells.budget import CHAIN_SPLITS
 from extender.cells.fit.demand import ANY_NODE, AllowedNodes, Ask, Demand
-from extender.cells.fit.gang_fit import fit, may_hold
-from extender.cells.model import OPPORTUNISTIC, MemberRequest, Seat
+from extender.cells.fit.gang_fit import fit, may_hold, occupy_seat, surroundings
+from extender.cells.model import OPPORTUNISTIC, MemberRequest, Part, Seat
 from extender.cells.state.allocation_table import AllocationTable
 from policy.topology import ChainName
 
@@ -32,6 +32,45 @@ class ChainFitter:
         if not ask.request.spans_chains:
             return None
         return self._fit_across(ask) or self._fit_divided(ask)
+
+    def fit_apart(self, ask: Ask) -> list[Seat] | None:
+        """Fit each part of a gang on its own nodes, all in one chain; seats in order of parts."""
+        for chain in chains_of(self._table, ask.request):
+            seats = self._fit_apart_in(ask, chain)
+            if seats is not None:
+                return seats
+        return None
+
+    def _fit_apart_in(self, ask: Ask, chain: ChainName) -> list[Seat] | None:
+        """Fit the part with the fewest nodes first, the others as near to it as possible."""
+        found: dict[int, list[Seat]] = {}
+        order = sorted(range(len(ask.parts)), key=lambda index: len(ask.parts[index].nodes))
+        with self._table.what_if():
+            for index in order:
+                part, taken = ask.parts[index], [one for seats in found.values() for one in seats]
+                demand = self._part_demand(ask, chain, part)
+                seats = self._fit_near(demand, taken)
+                if seats is None:
+                    return None
+                for seat in seats:
+                    occupy_seat(self._table, demand, seat)
+                found[index] = seats
+        return [seat for index in sorted(found) for seat in found[index]]
+
+    def _part_demand(self, ask: Ask, chain: ChainName, part: Part) -> Demand:
+        sizes = tuple(sorted(part.sizes, reverse=True))
+        nodes = AllowedNodes(part.nodes)
+        demand = self.demand(replace(ask, sizes=sizes), chain)
+        return replace(demand, allowed=nodes, allowed_first=nodes, first_size=sizes[0])
+
+    def _fit_near(self, demand: Demand, taken: list[Seat]) -> list[Seat] | None:
+        cells = [leaf for seat in taken for leaf in self._table.leaves_of(seat)]
+        for nodes in surroundings(cells):
+            offered = AllowedNodes({node: None for node in nodes if node in demand.nodes})
+            seats = fit(self._table, replace(demand, allowed=offered, allowed_first=offered))
+            if seats is not None:
+                return seats
+        return fit(self._table, demand)
 
     def fit_in(self, ask: Ask, chain: ChainName) -> list[Seat] | None:
         """Fit into one chain."""

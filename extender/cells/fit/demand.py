@@ -4,7 +4,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
 from extender.cells.budget import SearchBudget
-from extender.cells.model import MemberRequest
+from extender.cells.model import MemberRequest, Part
 from extender.cells.state.ranking import Ranking
 from extender.cells.state.tree import Cell
 from extender.cells.state.vcs import Vc
@@ -39,6 +39,9 @@ class Ask:
     candidates: Candidates
     limits: Mapping[NodeName, int] = field(default_factory=dict)
     """Of some nodes: how many idle leaf cells the members may use there at most."""
+    parts: tuple[Part, ...] = ()
+    """The members by the nodes that they may use, the asking one's first; empty if all may use the
+    same."""
     budget: SearchBudget
 
 
@@ -72,6 +75,11 @@ class Demand:
     def is_equal(self) -> bool:
         """True if all members have the same size."""
         return self.sizes[0] == self.sizes[-1]
+
+    @property
+    def nodes(self) -> Candidates:
+        """The nodes that members may use, if not all."""
+        return self.allowed.nodes or ()
 
     def vc_ranking(self) -> Ranking:
         """The bins in mapped cells of the VC, or in the pinned cell; for guaranteed gangs only."""

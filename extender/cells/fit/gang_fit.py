@@ -168,6 +168,14 @@ def _occupy(table: AllocationTable, demand: Demand, chosen: MemberBin) -> Sequen
     return leaves
 
 
+def occupy_seat(table: AllocationTable, demand: Demand, seat: Seat) -> None:
+    """Hold the leaves of a seat, so that they are not idle for other members."""
+    claim = table.trees[seat.chain].by_address[seat.claim] if seat.claim else None
+    if demand.vc is not None and claim is not None and claim.claim is None:
+        table.map_cell(demand.vc, claim)
+    table.hold(table.leaves_of(seat), PLACEHOLDER)
+
+
 def surroundings(cells: Sequence[Cell]) -> Iterator[dict[NodeName, None]]:
     """The nodes of some cells, then of their ancestors level by level, up to `NEAR_NODES`."""
     levels = range(cells[0].chain.node_level, cells[0].chain.top_level + 1) if cells else ()

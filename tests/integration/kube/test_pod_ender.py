@@ -58,7 +58,8 @@ async def _nothing() -> None:
 
 
 def _ender(
-    client: "KubeClient | Between | Refusing", check_leading: Callable[[], None] = _leads
+    client: "KubeClient | Between | Refusing | Unanswering",
+    check_leading: Callable[[], None] = _leads,
 ) -> PodEnder:
     return PodEnder(client, check_leading=check_leading, clock=Clock())  # type: ignore[arg-type] # all it uses
 
@@ -251,3 +252,61 @@ async def test_a_victim_that_could_not_be_written_is_not_taken_for_gone(client: 
     with pytest.raises(KubeError, match="modified"):
         await _ender(Refusing(client)).end(pod, why=WHY, is_wanted=_always)
     assert "deletionTimestamp" not in await _metadata(client)
+
+
+class Unanswering:
+    """An API server that deletes a pod, and whose answer is lost."""
+
+    def __init__(self, client: KubeClient) -> None:
+        self._client = client
+        self._is_lost = True
+
+    async def request(self, method: str, path: str, **rest: Any) -> Object:
+        answer = await self._client.request(method, path, **rest)
+        if method == "DELETE" and self._is_lost:
+            self._is_lost = False
+            raise KubeError("no answer")
+        return answer
+
+
+async def test_a_victim_whose_deletion_was_not_answered_counts_as_ended_by_us(
+    client: KubeClient,
+) -> None:
+    pod = await _run(client)
+    ender = _ender(Unanswering(client))
+    with pytest.raises(KubeError, match="no answer"):
+        await ender.end(pod, why=WHY, is_wanted=_always)
+    assert await ender.end(pod, why=WHY, is_wanted=_always) is Ended.NOW
+    assert await ender.end(pod, why=WHY, is_wanted=_always) is Ended.BEFORE
+
+
+@pytest.mark.parametrize(
+    ("reason", "message"),
+    [
+        ("EvictionByEvictionAPI", "Eviction API: evicting"),
+        (
+            "PreemptionByScheduler",
+            "kube-scheduler: preempting to accommodate a higher priority pod",
+        ),
+    ],
+)
+async def test_a_victim_that_others_disrupt_is_ended_and_keeps_their_condition(
+    client: KubeClient, reason: str, message: str
+) -> None:
+    pod = await _run(client)
+    theirs = {
+        "type": "DisruptionTarget",
+        "status": "True",
+        "reason": reason,
+        "message": message,
+        "lastTransitionTime": "2026-11-18T08:00:00Z",
+    }
+    await client.request(
+        "PATCH",
+        f"{BERT}/status",
+        body={"status": {"conditions": [theirs]}},
+        content_type=STRATEGIC_PATCH,
+    )
+    assert await _ender(client).end(pod, why=WHY, is_wanted=_always) is Ended.NOW
+    assert await _told(client) == theirs
+    assert "deletionTimestamp" in await _metadata(client)

@@ -6,6 +6,7 @@ planning     `Planning`: a planner over it, and the pods that it lets go
 waiting      the view of waiting gangs over it
 run_world    replicas that follow a gang and record its runs
 books        `Books`: a ledger that follows its pods
+mixed_load   `MixedLoad`: a cluster under mixed load, whose log is replayed
 leading      a replica that always leads
 simulating   `SimulatedWorld`: a webhook, a planner and a simulator over one ledger
 group_sizes  PodGroups that all need the same number of members

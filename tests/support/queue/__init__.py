@@ -1,6 +1,7 @@
 """The planner of `extender.queue` with a small cluster around it.
 
 planner_world  `PlannerWorld`: pods, a watch that is late, a kube-scheduler, a clock
+room_world     `RoomWorld`: the same, with zones and CPU on nodes
 engine_cells   an engine as the planner uses it
 driver         a planner's world, driven a step at a time
 """

@@ -1,10 +1,10 @@
 """An engine as the planner uses it."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 
 from extender.cells.answers import for_lack
 from extender.cells.engine import Engine
-from extender.cells.model import NO_LIMITS, Decision, MemberRequest
+from extender.cells.model import NO_LIMITS, Decision, MemberRequest, Part, Preempt
 from policy.pod_resources import Shortage
 from policy.submission import GangKey, NodeName, PodUid
 
@@ -12,11 +12,19 @@ from policy.submission import GangKey, NodeName, PodUid
 class EngineCells:
     """Implements `extender.queue.ports.Cells`."""
 
-    def __init__(self, engine: Engine, being_bound: Collection[PodUid]) -> None:
+    def __init__(
+        self,
+        engine: Engine,
+        being_bound: Collection[PodUid],
+        *,
+        may_preempt: Callable[[PodUid], bool] = lambda _: True,
+    ) -> None:
         self._engine = engine
+        self._may_preempt = may_preempt
+        self.on_change: Callable[[], None] = lambda: None
+        """Called when members have got or lost places."""
         self._being_bound = being_bound
         self.asked = 0
-        self.forget_member = engine.forget_member
         self.renew = engine.renew
         self.is_ready = engine.is_ready
         self.placement = engine.placement
@@ -32,9 +40,12 @@ class EngineCells:
         candidate_nodes: Collection[NodeName],
         now: float,
         limits: Mapping[NodeName, int] = NO_LIMITS,
+        parts: Sequence[Part] = (),
     ) -> Decision:
         self.asked += 1
-        return self._engine.plan(request, candidate_nodes=candidate_nodes, now=now, limits=limits)
+        return self._engine.plan(
+            request, candidate_nodes=candidate_nodes, now=now, limits=limits, parts=parts
+        )
 
     def apply(
         self,
@@ -43,10 +54,18 @@ class EngineCells:
         candidate_nodes: Collection[NodeName],
         now: float,
         limits: Mapping[NodeName, int] = NO_LIMITS,
+        parts: Sequence[Part] = (),
         shortage: Shortage | None = None,
     ) -> Decision:
-        self._engine.apply(decision, now=now)
+        is_reserving = isinstance(decision, Preempt) and bool(decision.seats)
+        if not is_reserving or self._may_preempt(decision.request.member):
+            self._engine.apply(decision, now=now)
+        self.on_change()
         return for_lack(decision, shortage)
+
+    def forget_member(self, member: PodUid) -> None:
+        self._engine.forget_member(member)
+        self.on_change()
 
     def is_bound(self, member: PodUid) -> bool:
         is_known = any(member in view.bound for view in self._engine.gangs())

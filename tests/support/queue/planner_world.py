@@ -20,6 +20,7 @@ from extender.queue.model import (
     ReleaseHelper,
     ReleasePod,
 )
+from extender.queue.ports import Nodes
 from policy.placement import Placement
 from policy.pod_resources import Shortage
 from policy.submission import GangKey, NodeName, PodUid
@@ -98,6 +99,14 @@ class PlannerWorld(UnlimitedNodes):
         """Pods that kube-scheduler asks to bind, and that have no answer yet."""
         self.lead()
 
+    @property
+    def nodes_for_planner(self) -> Nodes:
+        return self
+
+    def _may_preempt(self, uid: PodUid) -> bool:
+        pod = self.pods.get(uid)
+        return pod is None or pod.seen_as.may_preempt
+
     # -- bindings
 
     longest_seconds = 45.0
@@ -110,8 +119,8 @@ class PlannerWorld(UnlimitedNodes):
     def lead(self) -> None:
         """A new leader starts from what the API server has."""
         self.engine = Engine(lease_seconds=LEASE_SECONDS, topology=self.topology)
-        self.cells = EngineCells(self.engine, self.being_bound)
-        self.planner = GangPlanner(self.cells, self, self)
+        self.cells = EngineCells(self.engine, self.being_bound, may_preempt=self._may_preempt)
+        self.planner = GangPlanner(self.cells, self.nodes_for_planner, self)
         self.actions.clear()
         self.being_bound.clear()
         self.held.clear()
@@ -319,9 +328,16 @@ class PlannerWorld(UnlimitedNodes):
         used = sum(
             other.seen_as.request.leaf_count
             for other in self.pods.values()
-            if other is not pod and _keeps(node, other.seen_as, asks.priority)
+            if other is not pod and self.keeps(node, other.seen_as, asks.priority)
         )
         return self.nodes[node] and used + asks.leaf_count <= LEAVES_PER_NODE
+
+    @staticmethod
+    def keeps(node: NodeName, pod: QueuedPod, priority: int) -> bool:
+        """Whether a pod has its room on a node for kube-scheduler, in the eyes of a priority."""
+        if pod.node is not None:
+            return pod.node == node
+        return pod.nominated == node and pod.request.priority >= priority
 
     def bind(self, uid: PodUid) -> None:
         """The API server writes node and placement of a pod that is being bound."""
@@ -370,13 +386,6 @@ class PlannerWorld(UnlimitedNodes):
             self.bind_all()
             self.now += 1.5
             self.check()
-
-
-def _keeps(node: NodeName, pod: QueuedPod, priority: int) -> bool:
-    """Whether a pod has its room on a node for kube-scheduler, in the eyes of such a priority."""
-    if pod.node is not None:
-        return pod.node == node
-    return pod.nominated == node and pod.request.priority >= priority
 
 
 def _bound(seen: QueuedPod) -> PlacedMember:

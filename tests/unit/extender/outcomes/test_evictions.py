@@ -128,3 +128,22 @@ async def test_a_pod_that_is_gone_meanwhile_is_forgotten(world: EvictionWorld) -
         with pytest.raises(BackendError):
             await ending
     assert (world.told, world.counted) == ([], 0)
+
+
+async def test_a_gang_of_which_a_pod_was_ended_ends_whole_though_its_preemptor_goes_away(
+    world: EvictionWorld,
+) -> None:
+    world.shell.pods.upsert(bound("b", "node-01"))
+    is_wanted = True
+    async with background(world.evictions.run()):
+        await world.evictions.end(world.pod, why=WHY, is_wanted=lambda: is_wanted)
+        world.enders.failures = 2
+        second = world.shell.pod("b")
+        world.evictions.start(second, why=WHY, is_wanted=lambda: is_wanted)
+        is_wanted = False
+        await world.evictions.end(second, why=WHY, is_wanted=lambda: is_wanted)
+    assert world.told == [("a", WHY), ("b", WHY)]
+    assert world.counted == 2
+    for name, node in (("a", "node-00"), ("b", "node-01")):
+        world.shell.pods.remove(bound(name, node))
+    assert not world.evictions._begun

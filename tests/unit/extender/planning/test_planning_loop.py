@@ -16,7 +16,7 @@ from kube.api.pod_ender import Ended
 from policy.classes import NO_CLASSES, Classes, PriorityClass
 from policy.errors import BackendError
 from policy.placement import Placement
-from policy.submission import ClassName, GangKey, NodeName
+from policy.submission import ClassName, GangKey, NodeName, PodUid
 from policy.topology import ChainName
 from tests.support.background import background
 from tests.support.extender.leading import AlwaysLeading
@@ -278,3 +278,21 @@ async def test_a_retry_of_a_job_avoids_the_node_on_which_it_failed() -> None:
         plans.shell.pods.upsert(retry.annotated(marks.WORKLOAD_ANNOTATION, workload_mark("train")))
         assert await plans.looked() == ["uid-of-other", "uid-of-train-b"]
         assert plans.placed() == ["node-01"]
+
+
+async def test_a_refused_node_is_used_again_once_it_offers_more() -> None:
+    async with planning() as plans:
+        plans.add_nodes()
+        for index in range(1, 4):
+            plans.shell.node(f"node-{index:02}", is_healthy=False)
+        plans.shell.pods.upsert(a_pod("a").with_gpus(8).in_vc("lab").gated())
+        assert await plans.looked() == ["uid-of-a"]
+        plans.planner._gangs.refuse_node(PodUid("uid-of-a"), now=0.0)
+        plans.shell.now = 4.0
+        plans.planner.wake()
+        await plans.looked()
+        assert plans.placed() == []
+        amounts = {"nvidia.com/gpu": "8", "hugepages-1Gi": "64Gi"}
+        plans.nodes.upsert(a_node("node-00").with_status(capacity=amounts, allocatable=amounts))
+        await plans.looked()
+        assert plans.placed() == ["node-00"]

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from extender.queue.model import EvictPod
-from policy.submission import GangKey, PodUid
+from policy.submission import GangKey, NodeName, PodUid
 from tests.support.cells.builders import a_cluster, a_gang
 from tests.support.queue.driver import (
     deliver,
@@ -311,3 +311,14 @@ def test_a_node_that_was_lost_is_used_again_as_soon_as_it_is_back() -> None:
     world.set_health(node, is_healthy=True)
     run(world)
     assert is_whole(world, "bert")
+
+
+def test_a_refused_node_that_changes_is_tried_again_at_once() -> None:
+    world = PlannerWorld(a_cluster("1 racks x 1 nodes x 8").promising("a", node=1).build())
+    submit(world, a_gang("bert").of(8))
+    assert not _refuse_for(world, "bert-0", usable="none", seconds=9)
+    release_all(world)
+    assert world.engine.placement(PodUid("bert-0")) is None, "it is left out for a minute"
+    world.planner.reopen_node(NodeName("r0/n0"))
+    release_all(world)
+    assert placement(world, "bert-0").node == "r0/n0"
