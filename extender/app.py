@@ -189,7 +189,12 @@ def _build_app(
     state.limits.add_to(app)
     state.leading.add_to(app)
     RunRoutes(state.history, utc_now=state.clock.now).add_to(app)
-    HivedRoutes(cluster=state.cluster, snapshots=state.snapshots, pods=state.pods).add_to(app)
+    HivedRoutes(
+        cluster=state.cluster,
+        snapshots=state.snapshots,
+        pods=state.pods,
+        downgrades=state.outcomes.downgrades,
+    ).add_to(app)
     return app
 
 
@@ -205,6 +210,7 @@ def _start(
     supervisor.start("volumes", follow_volumes(state.volumes, client, state.clock))
     supervisor.start("topology", state.topology.run())
     supervisor.start("events", state.events.run())
+    supervisor.start("policy expiry", state.policies.follow_time(state.clock))
     if state.history is not None:
         supervisor.start("history", state.runs.check_forever(lambda: state.leading.is_leading))
     if state.file is not None:

@@ -15,6 +15,7 @@ from pydantic_core import ErrorDetails
 
 from policy.cluster.derived import DerivedClusterDocument
 from policy.cluster.hived import HivedClusterDocument, is_hived
+from policy.documents.billing_document import BillingDocument
 from policy.documents.classes_document import ClassesDocument
 from policy.documents.identity_document import IdentityDocument
 from policy.documents.model_errors import to_problems
@@ -44,6 +45,7 @@ class DocumentKind(StrEnum):
     QUOTAS = "Quotas"
     IDENTITY = "Identity"
     SHAPING = "Shaping"
+    BILLING = "Billing"
 
     @property
     def label(self) -> str:
@@ -63,6 +65,7 @@ MODELS: Final[Mapping[DocumentKind, type[Document]]] = {
     DocumentKind.QUOTAS: QuotasDocument,
     DocumentKind.IDENTITY: IdentityDocument,
     DocumentKind.SHAPING: ShapingDocument,
+    DocumentKind.BILLING: BillingDocument,
 }
 """By kind. HiveD's YAML is a second form of the Cluster document: `HivedClusterDocument`."""
 

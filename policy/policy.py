@@ -8,10 +8,12 @@ import hashlib
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Final, NamedTuple, TypeVar
 
 from policy.classes import NO_CLASSES, Classes
 from policy.cluster.document import ClusterDocument
+from policy.documents.billing_document import BillingDocument
 from policy.documents.classes_document import ClassesDocument
 from policy.documents.identity_document import IdentityDocument
 from policy.documents.models import Document
@@ -21,6 +23,7 @@ from policy.documents.shaping_document import ShapingDocument
 from policy.errors import Problem
 from policy.identity.identity import Identity
 from policy.parser import DocumentKind
+from policy.quotas.billing import with_billing
 from policy.quotas.quota_table import QuotaTable
 from policy.rules.never_matching import find_never_matching
 from policy.rules.rule_table import NO_RULES, RuleTable
@@ -55,6 +58,8 @@ class Policy:
     quotas: QuotaTable
     identity: Identity
     shapes: Shapes
+    next_expiry: datetime | None = None
+    """When the first limit of a billing system ends."""
     cluster: ClusterDocument | None = None
     """The cells and VCs, if there is a Cluster document."""
 
@@ -70,6 +75,8 @@ def build(documents: Documents) -> Policy:
     rules = _only(documents, RulesDocument)
     quotas = documents_of(documents, QuotasDocument)
     shaping = _only(documents, ShapingDocument)
+    billing = _only(documents, BillingDocument)
+    billed = billing.build() if billing else ()
     content = _content(documents)
     return Policy(
         version=hashlib.sha256(content.encode()).hexdigest()[:VERSION_CHARS],
@@ -77,11 +84,22 @@ def build(documents: Documents) -> Policy:
         classes=classes.build() if classes else NO_CLASSES,
         rules=rules.build() if rules else NO_RULES,
         refuses_impossible=rules is not None and rules.impossible == "refuse",
-        quotas=QuotaTable(group for _, document in quotas for group in document.build()),
+        quotas=QuotaTable(
+            with_billing((group for _, document in quotas for group in document.build()), billed)
+        ),
+        next_expiry=min((one.until for one in billed), default=None),
         identity=_build_identity(documents),
         shapes=shaping.build() if shaping else Shapes(),
         cluster=_only(documents, ClusterDocument),
     )
+
+
+def without_expired(documents: Documents, now: datetime) -> Documents:
+    """Return the documents without limits of a billing system that have expired."""
+    return {
+        key: document.at(now) if isinstance(document, BillingDocument) else document
+        for key, document in documents.items()
+    }
 
 
 def _build_identity(documents: Documents) -> Identity:

@@ -7,6 +7,8 @@ version stays, while the others change. `problems` says why.
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from typing import Final
 
 from policy.classes import Classes
 from policy.documents.identity_document import IdentityDocument
@@ -15,8 +17,17 @@ from policy.documents.rule_checks import check_over, check_policy
 from policy.documents.rules_document import RulesDocument
 from policy.errors import Problem, SpecError
 from policy.parser import DocumentKind, ReadDocument, limit_problems, read_document
-from policy.policy import DocumentKey, Documents, Policy, build, documents_of
+from policy.policy import (
+    DocumentKey,
+    Documents,
+    Policy,
+    build,
+    documents_of,
+    without_expired,
+)
 from policy.wording import join_path, quote
+
+_EVER: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,9 +76,10 @@ class PolicyStore:
         """The text of the document in force, of a kind of which there is only one."""
         return self._texts.get(DocumentKey(kind))
 
-    def update(self, texts: Iterable[PolicyText]) -> Policy:
+    def update(self, texts: Iterable[PolicyText], *, now: datetime = _EVER) -> Policy:
         """Take all texts that exist now; return the policy that is in force from now on.
 
+        What has expired by `now` does not apply.
         Afterwards `problems` says what is wrong with the texts.
         """
         reading = _read(texts)
@@ -77,7 +89,8 @@ class PolicyStore:
         kept = {key: self._documents[key] for key in bad if key in self._documents}
         good = {key: found for key, found in reading.documents.items() if key not in bad}
         kept_texts = {key: self._texts[key] for key in kept}
-        self._enter({**good, **kept}, texts={**reading.texts, **kept_texts})
+        documents = without_expired({**good, **kept}, now)
+        self._enter(documents, texts={**reading.texts, **kept_texts})
         return self.policy
 
     def _enter(self, documents: Documents, *, texts: Mapping[DocumentKey, str]) -> None:

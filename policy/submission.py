@@ -64,6 +64,9 @@ class Submission:
     gang_size: int = 1
     leaf_count: int
     """Leaf cells of the whole gang."""
+    cpu_millis: int = 0
+    memory_bytes: int = 0
+    """What the members with leaf cells of the whole gang request, as far as known."""
     leaf_type: LeafType | None = None
     labels: Mapping[str, str] = field(default_factory=dict)
 

@@ -11,6 +11,7 @@ their own. It imports `policy` for its errors.
     health      whether the process is alive and ready, for `/healthz` and `/readyz`
     tasks       background tasks: one that ends by itself is a fault
     http        the HTTP application: probes, metrics, bounded bodies, errors as JSON
+    slow_connections  closes connections whose first request does not arrive in time
     bodies      request bodies: JSON checked against a model
     pagination  long lists, one page at a time
     logs        JSON logs: a constant message, and the values as fields

@@ -17,6 +17,7 @@ from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 from policy.errors import BackendError, RequestError
 from service.health import Health
 from service.metrics import ServiceMetrics
+from service.slow_connections import SlowConnections
 
 logger = logging.getLogger(__name__)
 
@@ -45,6 +46,7 @@ class RequestsInFlight:
 
 METRICS = web.AppKey("metrics", ServiceMetrics)
 IN_FLIGHT = web.AppKey("in_flight", RequestsInFlight)
+SLOW = web.AppKey("slow", SlowConnections)
 
 
 def encode_json(content: object) -> bytes:
@@ -89,6 +91,7 @@ def build_app(
     app = web.Application(client_max_size=max_body_bytes, middlewares=middlewares)
     app[IN_FLIGHT] = RequestsInFlight()
     app[METRICS] = metrics
+    app[SLOW] = SlowConnections()
     _add_probes(app, health, metrics)
     return app
 
@@ -135,6 +138,7 @@ def _observe(health: Health, metrics: ServiceMetrics) -> Middleware:
     async def observe(request: web.Request, handler: Handler) -> web.StreamResponse:
         """Count and time a request; while draining, it is the last one on its connection."""
         began = time.perf_counter()
+        request.app[SLOW].note(request)
         with request.app[IN_FLIGHT]:
             response = await handler(request)
         if health.is_draining:

@@ -18,7 +18,7 @@ from aiohttp import web
 from prometheus_client import CollectorRegistry
 
 from service.health import Health
-from service.http import IN_FLIGHT, METRICS
+from service.http import IN_FLIGHT, METRICS, SLOW
 from service.settings import Address, cannot_listen
 from service.tasks import Supervisor, wait_up_to
 
@@ -69,6 +69,8 @@ async def run_service(
     url = await _listen(runner, address, tls)
     logger.info("service listening", extra={"service": name, "url": url})
     async with Supervisor(health) as supervisor:
+        assert runner.server is not None, "it listens"
+        supervisor.start("slow connections", app[SLOW].run(runner.server))
         try:
             yield RunningService(
                 name=name,

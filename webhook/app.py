@@ -92,9 +92,9 @@ async def run_webhook(
         groups = view.pod_groups.run(on_synced=partial(_meet, health, _POD_GROUPS))
         webhook.supervisor.start("PodGroups", groups)
         webhook.supervisor.start("events", events.run())
-        webhook.supervisor.start("ledger probe", reviews.breaker.run())
-        webhook.supervisor.start("recent gangs", reviews.recent.run())
-        webhook.supervisor.start("node facts", reviews.facts.run())
+        webhook.supervisor.start("policy expiry", view.policies.follow_time(clock))
+        for name, run in reviews.tasks.items():
+            webhook.supervisor.start(name, run())
         watch = _build_watch(settings, client=client, events=events, clock=clock)
         if watch is not None:
             webhook.supervisor.start("leader of the extenders", watch.run())

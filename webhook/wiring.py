@@ -1,8 +1,9 @@
 """Builds all reviews over one view of the cluster and one ledger."""
 
+from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import Final
+from typing import Any, Final, NoReturn
 
 from kube.api.client import KubeClient
 from kube.api.events import EventWriter
@@ -24,6 +25,7 @@ from webhook.ledger_access.breaker import Breaker
 from webhook.ledger_access.catch_up import catch_up
 from webhook.metrics import WebhookMetrics
 from webhook.records.decision_recorder import DecisionRecorder
+from webhook.records.limit_changes import LimitChanges
 from webhook.records.pending_events import PendingEvents
 from webhook.records.refusal_log import RefusalLog
 from webhook.reviews.pod_group_reviews import PodGroupReviews
@@ -61,6 +63,15 @@ class WebhookReviews:
     recent: RecentGangCheck
     facts: NodeFacts
     """`breaker`, `recent` and `facts` run in the background."""
+
+    @property
+    def tasks(self) -> Mapping[str, Callable[[], Coroutine[Any, Any, NoReturn]]]:
+        """What runs in the background, by name."""
+        return {
+            "ledger probe": self.breaker.run,
+            "recent gangs": self.recent.run,
+            "node facts": self.facts.run,
+        }
 
 
 def build_reviews(
@@ -112,6 +123,7 @@ def build_reviews(
             ledger=state.ledger,
             nodes=facts,
             admins=settings.admins,
+            changes=LimitChanges(log=state.log, events=events, clock=clock),
         ),
         refusals=RefusalLog(state.log, clock=clock),
         breaker=breaker,

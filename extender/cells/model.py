@@ -150,6 +150,7 @@ class ReasonCode(StrEnum):
     QUOTA = "quota"
     OTHER_GATE = "other-gate"
     NO_POD_GROUP = "no-pod-group"
+    NO_SCHEDULER = "no-scheduler"
     UNKNOWN_CLASS = "unknown-class"
     BEING_PREEMPTED = "being-preempted"
     PREEMPTING = "preempting"

@@ -5,7 +5,7 @@ The engine does not decide about these gangs.
 
 from typing import Final
 
-from policy.wording import count_of
+from policy.wording import count_of, name
 
 Sentence = tuple[str, str]
 """What is the case, and what would have to change."""
@@ -76,6 +76,15 @@ def no_pod_group(*, gang: str) -> Sentence:
     return (
         f"gang {gang} has no PodGroup that gives its size",
         "create the PodGroup, or correct its name in the pods",
+    )
+
+
+def no_scheduler(*, gang: str, scheduler: str) -> Sentence:
+    """The scheduler that the pods name has never asked about a pod."""
+    return (
+        f"gang {gang} names the scheduler {name(scheduler)}, which has asked about no pod: it "
+        "does not run, or does not use Cellgate's extender",
+        "create the pods without `schedulerName`, or start that scheduler",
     )
 
 

@@ -48,6 +48,7 @@ _BY_CODE: Final[Mapping[ReasonCode, WaitsFor]] = {
     ReasonCode.QUOTA: WaitsFor.QUOTA,
     ReasonCode.OTHER_GATE: WaitsFor.CONTROLLER,
     ReasonCode.UNPLANNED: WaitsFor.TURN,
+    ReasonCode.NO_SCHEDULER: WaitsFor.OWNER,
     ReasonCode.UNKNOWN_CLASS: WaitsFor.OWNER,
     ReasonCode.UNKNOWN_VC: WaitsFor.OWNER,
     ReasonCode.UNKNOWN_PINNED_CELL: WaitsFor.OWNER,

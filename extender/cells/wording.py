@@ -360,6 +360,7 @@ _SENTENCES: Final[Mapping[ReasonCode, Mapping[str, _Writer]]] = {
     ReasonCode.QUOTA: {"gang": queue_sentences.over_quota},
     ReasonCode.OTHER_GATE: {"pod": queue_sentences.other_gate},
     ReasonCode.NO_POD_GROUP: {"gang": queue_sentences.no_pod_group},
+    ReasonCode.NO_SCHEDULER: {"gang": queue_sentences.no_scheduler},
     ReasonCode.UNKNOWN_CLASS: {"gang": queue_sentences.unknown_class},
     ReasonCode.BEING_PREEMPTED: {"gang": end_sentences.being_preempted},
     ReasonCode.PREEMPTING: {"gang": end_sentences.preempting},

@@ -6,6 +6,8 @@ charge is made from its UID, so that every leader makes the same one.
 """
 
 import uuid
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Final
 
 from extender.feeds.requests import GangSizeSource
@@ -29,7 +31,7 @@ def to_charge(pod: ManagedPod, *, classes: Classes, sizes: GangSizeSource) -> Ch
     except ValueError:
         return None
     leaf_count = pod.gang_leaf_count or pod.leaf_count * (sizes.size(pod) or 1)
-    return Charge(
+    charge = Charge(
         decision=decision,
         gang=charged_gang(pod),
         user=pod.submitter,
@@ -38,11 +40,14 @@ def to_charge(pod: ManagedPod, *, classes: Classes, sizes: GangSizeSource) -> Ch
         class_name=class_name,
         is_high=classes.is_high(class_name),
         leaf_type=pod.leaf_type,
-        leaf_count=pod.leaf_count if pod.is_charged_alone else leaf_count,
+        leaf_count=pod.leaf_count,
+        cpu_millis=pod.cpu_millis,
+        memory_bytes=pod.memory_bytes,
         gang_size=1 if pod.is_charged_alone else pod.gang.size,
         rises_to=pod.rises_to if pod.effective_class is None else None,
         raised_from=pod.class_name if pod.effective_class is not None else None,
     )
+    return charge if pod.is_charged_alone else charge.resized(leaf_count)
 
 
 def to_undecided_charge(pod: ManagedPod, policy: Policy) -> Charge:
@@ -59,7 +64,20 @@ def to_undecided_charge(pod: ManagedPod, policy: Policy) -> Charge:
         leaf_type=pod.leaf_type,
         leaf_count=pod.leaf_count,
         gang_size=1,
+        cpu_millis=pod.cpu_millis,
+        memory_bytes=pod.memory_bytes,
     )
+
+
+def with_amounts(due: Charge, pods: Sequence[ManagedPod]) -> Charge:
+    """Return a charge with the CPU and memory of its pods; missing members are like the others."""
+    counted = replace(
+        due,
+        leaf_count=sum(pod.leaf_count for pod in pods),
+        cpu_millis=sum(pod.cpu_millis for pod in pods),
+        memory_bytes=sum(pod.memory_bytes for pod in pods),
+    )
+    return counted.resized(due.leaf_count)
 
 
 def _find_group(pod: ManagedPod, policy: Policy) -> GroupName | None:

@@ -2,7 +2,8 @@
 
 import asyncio
 import operator
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from datetime import datetime
 from typing import Any
 
 from aiohttp import web
@@ -13,7 +14,7 @@ from extender.cluster.cluster import Cluster
 from extender.feeds.pod_feed import PodSink
 from extender.inspection.hived_views import ClusterStatus, VirtualLeaves, show_group
 from extender.inspection.snapshots import Snapshots, Status
-from policy.submission import VcName
+from policy.submission import GangKey, VcName
 from policy.topology import Topology
 from service.http import encode_json, json_answer, raw_json_answer
 from service.tasks import in_slices
@@ -24,8 +25,17 @@ _ROOT = "/v1/inspect"
 class HivedRoutes:
     """Serves OpenPAI and other programs that read HiveD's API."""
 
-    def __init__(self, *, cluster: Cluster, snapshots: Snapshots, pods: PodSink) -> None:
+    def __init__(
+        self,
+        *,
+        cluster: Cluster,
+        snapshots: Snapshots,
+        pods: PodSink,
+        downgrades: Mapping[GangKey, datetime],
+    ) -> None:
+        """`downgrades` says when gangs were downgraded."""
         self._cluster = cluster
+        self._downgrades = downgrades
         self._snapshots = snapshots
         self._pods = pods
         self._of_topology: Topology | None = None
@@ -100,7 +110,8 @@ class HivedRoutes:
         if topology is not self._of_topology:
             self._of_topology = topology
             self._leaves = VirtualLeaves(topology) if topology else None
-        return show_group(gang, name=name, leaves=self._leaves)
+        at = self._downgrades.get(gang.gang)
+        return show_group(gang, name=name, leaves=self._leaves, downgraded_at=at)
 
     def _name(self, gang: GangView) -> str:
         """Return HiveD's name of a gang: that of the affinity group, or `namespace/pod`."""

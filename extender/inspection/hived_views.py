@@ -5,12 +5,13 @@ from views of the engine, which do not change, so that a thread can build it.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, datetime
 
 from extender.cells.model import GangState, GangView
 from extender.cells.views.state_views import FREE_PRIORITY, CellState, CellView, VcCellView, VcView
 from extender.inspection.json_views import JsonObject, if_any
 from policy.placement import Placement
-from policy.submission import VcName
+from policy.submission import GangKey, VcName
 from policy.topology import CellAddress, Chain, ChainName, PhysicalCell, Topology
 
 _STATES = {
@@ -62,7 +63,13 @@ def _address(root: str, chain: Chain, level: int, way: tuple[int, ...]) -> str:
     return "/".join(parts)
 
 
-def show_group(gang: GangView, *, name: str, leaves: VirtualLeaves | None) -> JsonObject:
+def show_group(
+    gang: GangView,
+    *,
+    name: str,
+    leaves: VirtualLeaves | None,
+    downgraded_at: datetime | None = None,
+) -> JsonObject:
     """Show a gang as an AffinityGroup; empty fields are left out, as HiveD does."""
     physical: dict[str, list[int]] = {}
     virtual: dict[str, list[str]] = {}
@@ -70,7 +77,6 @@ def show_group(gang: GangView, *, name: str, leaves: VirtualLeaves | None) -> Js
         physical.setdefault(place.node, []).extend(place.leaf_cells)
         if place.vc_cell is not None and gang.is_guaranteed and leaves is not None:
             virtual.setdefault(place.vc_cell, []).extend(leaves.addresses(place))
-    by = gang.downgraded_by
     status: JsonObject = {
         "vc": gang.vc,
         "priority": gang.priority,
@@ -79,9 +85,17 @@ def show_group(gang: GangView, *, name: str, leaves: VirtualLeaves | None) -> Js
         **if_any("virtualPlacement", virtual),
         **if_any("allocatedPods", list(gang.members)),
         **if_any("preemptingPods", list(gang.waiting_members)),
-        **if_any("lazyPreemptionStatus", {"preemptor": by.name} if by else None),
+        **if_any("lazyPreemptionStatus", _show_downgrade(gang.downgraded_by, downgraded_at)),
     }
     return {"metadata": {"name": name}, "status": status}
+
+
+def _show_downgrade(by: GangKey | None, at: datetime | None) -> JsonObject | None:
+    """Show which gang took the guarantee of another one, and when."""
+    if by is None:
+        return None
+    when = at.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ") if at is not None else None
+    return {"preemptor": by.name, **if_any("preemptionTime", when)}
 
 
 class ClusterStatus:

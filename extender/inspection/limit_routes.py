@@ -26,6 +26,8 @@ _HELD: Final = {
     "leafCellsHigh": Measure.LEAF_CELLS_HIGH,
     "leafCellsLow": Measure.LEAF_CELLS_LOW,
     "gangs": Measure.GANGS,
+    "cpuMillis": Measure.CPU_MILLIS,
+    "memoryBytes": Measure.MEMORY_BYTES,
 }
 
 

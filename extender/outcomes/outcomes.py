@@ -6,7 +6,9 @@ So metrics, `/v1/waiting`, Events and explanations agree.
 
 import logging
 from collections.abc import Callable, Collection, Sequence
+from datetime import datetime
 from enum import StrEnum
+from typing import Final
 
 from extender.cells.model import OPPORTUNISTIC, Decision, Place, Preempt, Reason, ReasonCode
 from extender.cluster.cluster import Cluster
@@ -23,9 +25,12 @@ from kube.read.managed_pod import ManagedPod
 from policy.quotas.charge import Charge
 from policy.submission import GangKey, NodeName
 from service.clock import Clock
+from service.memory import BoundedMap
 from state.log.records import RowKind
 
 logger = logging.getLogger(__name__)
+
+_MOST_DOWNGRADES: Final = 10_000
 
 
 class EndedBy(StrEnum):
@@ -56,6 +61,8 @@ class Outcomes:
         """Callbacks that run with each pod that Cellgate ends for another gang, and why."""
         self.on_victims: list[Callable[[Preempt], None]] = []
         """Callbacks that run with each preemption whose victims are ended now."""
+        self.downgrades: BoundedMap[GangKey, datetime] = BoundedMap(_MOST_DOWNGRADES)
+        """When gangs were downgraded, those of them that still are and others."""
         self.waiting = WaitingList()
         self.notes = WaitingNotes(
             waiting=self.waiting,
@@ -81,6 +88,7 @@ class Outcomes:
         self._metrics.count_decision(decision)
         if isinstance(decision, Place):
             for gang in decision.downgraded:
+                self.downgrades[gang] = self._clock.now()
                 self._events.downgraded(self._members(gang), by=decision.request.gang)
         elif isinstance(decision, Preempt) and decision.seats and ended_by is not None:
             cause = "borrowed" if self._are_borrowers(decision.victims) else "priority"

@@ -12,6 +12,7 @@ held_pods        Pods that are not planned yet: they wait for quota, a PodGroup,
 pending_writes   Pods that are being written to at this moment.
 planning_loop    The loop: pods and nodes go in, patches and deletions come out.
 queued_pods      Pods as the planner sees them.
+silent_schedulers  Schedulers that pods name and that ask nothing.
 quota_queue      Gangs that wait for quota; they are planned once they are charged.
 raise_rules      Whether the policy allows a raise, within which limits, and its sentences.
 """

@@ -128,6 +128,8 @@ class ClassRaiser:
             group=charge.group,
             asked_at=asked_at,
             leaf_count=charge.leaf_count,
+            cpu_millis=charge.cpu_millis,
+            memory_bytes=charge.memory_bytes,
             leaf_type=charge.leaf_type,
             is_high=self._policies.policy.classes.is_high(rises_to),
         )

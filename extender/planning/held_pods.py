@@ -20,7 +20,12 @@ from policy.submission import GangKey, PodUid
 _PATIENCE_SECONDS: Final = 5.0
 _PATIENT: Final = (ReasonCode.OTHER_GATE, ReasonCode.NO_POD_GROUP)
 """What usually changes at once, and is reported only after some seconds."""
-HOLDING: Final = (*_PATIENT, ReasonCode.QUOTA, ReasonCode.UNKNOWN_CLASS)
+HOLDING: Final = (
+    *_PATIENT,
+    ReasonCode.QUOTA,
+    ReasonCode.UNKNOWN_CLASS,
+    ReasonCode.NO_SCHEDULER,
+)
 """Why pods are held; the planner has other reasons."""
 
 

@@ -6,7 +6,7 @@ has changed, reports the outcome and executes the actions, many at once.
 
 import asyncio
 import logging
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from contextlib import AbstractAsyncContextManager
 from typing import Final, NoReturn, TypeVar
 
@@ -21,6 +21,7 @@ from extender.planning.action_executor import ActionExecutor
 from extender.planning.cluster_cells import ClusterCells
 from extender.planning.held_pods import HOLDING, HeldPods, gang_of, unknown_class
 from extender.planning.queued_pods import QueuedPods
+from extender.planning.silent_schedulers import SilentSchedulers
 from extender.queue.gang_planner import GangPlanner
 from extender.queue.held_bindings import GivenUp, Verdict
 from extender.queue.model import Action, LeafCounts, StepResult
@@ -59,6 +60,8 @@ class PlanningLoop:
         self.to_queued = QueuedPods(pods, needs=needs, to_request=to_request, failures=failures)
         """Pods as the planner sees them."""
         self._held = held
+        self._has_place = cells.has_place
+        self._schedulers = SilentSchedulers(monotonic=clock.monotonic)
         self._executor = executor
         self._outcomes = outcomes
         self._clock = clock
@@ -74,7 +77,7 @@ class PlanningLoop:
         pods.helpers.on_end.append(self._forget)
         pods.finished.on_change.append(self._observe_finished)
         cells.cluster.on_room.append(self.wake)
-        cells.cluster.on_expiry.append(self._and_plan(self._gangs.expire))
+        cells.cluster.on_expiry.append(self._and_plan(self._expire))
         cells.cluster.on_loss.append(self._and_plan(self._gangs.unseat))
         cells.cluster.on_node_lost.append(self._and_plan(self._gangs.lose_node))
         cells.cluster.on_node_change.append(self._and_plan(self._gangs.reopen_node))
@@ -145,7 +148,7 @@ class PlanningLoop:
         if not (pod.is_gated or pod.is_released):
             self._end_hold(pod)
             return
-        reason = self._held.reason_to_hold(pod)
+        reason = self._held.reason_to_hold(pod) or self._silent_reason(pod)
         if reason is None:
             try:
                 self._gangs.see(self.to_queued(pod))
@@ -153,11 +156,41 @@ class PlanningLoop:
                 reason = unknown_class(pod, exc)
         if reason is not None:
             self._held.put(pod, reason, now=self._clock.monotonic())
+            if reason.code is ReasonCode.NO_SCHEDULER:
+                self._gangs.lose(pod.uid)
         else:
             self._end_hold(pod)
         self._news.set()
         if pod.is_released and self._held.holds_any(ReasonCode.QUOTA):
             self.observe_charged(pod.gang.key)  # the leader that released this pod has charged it
+
+    def note_asked(self, pod: ManagedPod) -> None:
+        """Note that the scheduler of a pod asks about it."""
+        if self._schedulers.note_asked(pod):
+            self._observe_unscheduled()
+
+    def _silent_reason(self, pod: ManagedPod) -> Reason | None:
+        is_placed = pod.node is not None or self._has_place(pod.uid)
+        return None if is_placed else self._schedulers.reason(pod)
+
+    def _expire(self, gangs: Sequence[GangKey]) -> None:
+        """Plan gangs again whose leases expired, unless their scheduler does not run."""
+        self._gangs.expire(gangs)
+        unused = [
+            pod
+            for gang in gangs
+            for pod in self._pods.of_gang(gang)
+            if pod.is_released and pod.node is None
+        ]
+        if any([self._schedulers.note_unused(pod) for pod in unused]):
+            for pod in [pod for pod in self._pods if self._silent_reason(pod) is not None]:
+                self._observe(pod)
+
+    def _observe_unscheduled(self) -> None:
+        """Look again at pods that are held because of their scheduler."""
+        for pod in self._held.by_code(ReasonCode.NO_SCHEDULER):
+            if self._schedulers.reason(pod) is None:
+                self._observe(pod)
 
     def reason_to_hold(self, pod: ManagedPod) -> Reason | None:
         """Return what a pod that may not exist waits for before it can be planned."""
@@ -249,6 +282,7 @@ class PlanningLoop:
     def _step(self, group: asyncio.TaskGroup) -> MemberRequest | None:
         """Make a step, and return the request for which a decision is to be prepared, if any."""
         now = self._clock.monotonic()
+        self._observe_unscheduled()
         step = self._gangs.step(now=now)
         self._report(step, now=now)
         for action in step.actions:

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from math import inf
 from typing import Final, NoReturn
 
-from extender.feeds.charges import to_charge
+from extender.feeds.charges import to_charge, with_amounts
 from extender.feeds.pod_feed import PodSink
 from extender.feeds.requests import GangSizeSource, members_left
 from kube.follow.policies import PolicySink
@@ -154,6 +154,7 @@ class QuotaQueue:
         each = min(pod.leaf_count for pod in (first, *others))
         late = sum(max(0, count - each) for count in left.missing_late(there))
         charge = replace(charge, leaf_count=held + sum(missing))
+        charge = with_amounts(charge, [first, *others])
         return replace(charge, places=late, leaf_count_each=each) if late else charge
 
     async def _try(self, charge: Charge, pod: ManagedPod) -> bool:

@@ -10,12 +10,12 @@ another webhook can refuse its pod, and no user should pay for either for long.
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from typing import Final, NoReturn
 
-from extender.feeds.charges import to_charge, to_undecided_charge
+from extender.feeds.charges import to_charge, to_undecided_charge, with_amounts
 from extender.feeds.pod_feed import PodSink
 from extender.feeds.requests import GangSizeSource, members_left
 from extender.metrics import ExtenderMetrics
@@ -205,6 +205,10 @@ class LedgerSync:
             grace_seconds=_GRACE_SECONDS,
             seen=tuple(charged.values()),
         )
+        recounted = [charge for charge in existing if _is_recounted(charge, charged)]
+        if recounted:
+            await self._ledger.recount(recounted, term=self._term())
+            self._note_freed(_scopes_of(recounted))
         for kind in ("released", "created", "corrected"):
             self._note_drift(kind, getattr(drift, kind))
         self._note_freed(_scopes_of((*drift.released, *drift.corrected, *drift.created)))
@@ -232,7 +236,7 @@ class LedgerSync:
             leaf_count = self._leaf_count(pods, live)
             if self._is_left(pods, live, known_full):
                 leaf_count = min(leaf_count, sum(pod.leaf_count for pod in pods))
-            due = replace(live.charge, leaf_count=leaf_count)
+            due = with_amounts(replace(live.charge, leaf_count=leaf_count), pods)
             return self._with_class(due, pods)
         if not _is_due(pod):
             return None
@@ -319,6 +323,15 @@ class LedgerSync:
 def _is_alone(pod: ManagedPod) -> bool:
     """Whether a pod is charged by itself, whatever its marks say about a gang."""
     return pod.is_charged_alone or pod.is_undecided
+
+
+def _is_recounted(due: Charge, charged: Mapping[GangKey, LiveCharge]) -> bool:
+    """Whether a charge is right but for its CPU and memory."""
+    live = charged.get(due.gang)
+    if live is None or live.charge != due:
+        return False
+    had = live.charge
+    return (had.cpu_millis, had.memory_bytes) != (due.cpu_millis, due.memory_bytes)
 
 
 def _reserved(charge: Charge, late: Sequence[int]) -> int:

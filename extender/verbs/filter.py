@@ -57,6 +57,7 @@ class FilterVerb:
         if pod is None:
             self._unmanaged.put(read_uid(arguments.pod))
             return orjson.dumps(wire.pass_answer(arguments))
+        self._planner.note_asked(pod)
         if pod.is_helper:
             return orjson.dumps(self._answer_helper(pod, arguments))
         self._unmanaged.remove(pod.uid)

@@ -14,11 +14,11 @@ from kube.read.managed_pod import ManagedPod, charged_gang
 from kube.read.pod_groups import PodGroup
 from kube.read.pod_resources import read_requests
 from kube.shaping.shaper import Shaped, shape_pod
-from kube.values.objects import items, mapping
+from kube.values.objects import mapping
 from policy.admission.charge_request import ChargeRequest
 from policy.classes import Classes
 from policy.errors import RequestError
-from policy.pod_resources import Amounts
+from policy.pod_resources import CPU, MEMORY, Amounts
 from policy.policy import Policy
 from policy.quotas.quota_table import QuotaGroup
 from policy.submission import DEFAULT_VC, ClassName, GroupName, Submission, UserName
@@ -72,6 +72,11 @@ def build_pod_request(
     has_native = pod.gang.form in (GangForm.NATIVE, GangForm.CELLGATE)
     decision = _decision_id(request_uid)
     paying = _paying_group(pod, policy, user=user, groups=groups)
+    origin = origin_of(pod, user=user, groups=groups, identity=policy.identity)
+    shapes = policy.shapes.matching(origin)
+    check_fixed(pod, shapes)
+    shaped = shape_pod(obj, shapes, user=origin.user)
+    amounts = read_requests(mapping(obj.get("spec")) if shaped.spec is None else shaped.spec)
     submission = Submission(
         user=user,
         groups=groups,
@@ -82,6 +87,7 @@ def build_pod_request(
         leaf_count=pod.gang_leaf_count or pod.leaf_count,
         leaf_type=pod.leaf_type,
         labels=pod.labels,
+        **_of_gang(pod, amounts),
     )
     charge = ChargeRequest(
         submission=submission,
@@ -94,24 +100,7 @@ def build_pod_request(
         may_grow=may_grow,
         late=pod.late_leaf_counts,
     )
-    origin = origin_of(pod, user=user, groups=groups, identity=policy.identity)
-    shapes = policy.shapes.matching(origin)
-    check_fixed(pod, shapes)
-    shaped = shape_pod(obj, shapes, user=origin.user)
-    return PodRequest(pod=pod, charge=charge, shaped=shaped, amounts=_amounts(obj, shaped))
-
-
-def _amounts(obj: Mapping[str, Any], shaped: Shaped) -> Amounts:
-    """Return what a pod requests once it is shaped: shapes replace containers and fields whole."""
-    spec = dict(mapping(obj.get("spec")))
-    for operation in shaped.patch:
-        name, _, place = operation["path"].removeprefix("/spec/").partition("/")
-        if place:
-            spec[name] = [*items(spec.get(name))]
-            spec[name][int(place)] = operation["value"]
-        else:
-            spec[name] = operation.get("value")
-    return read_requests(spec)
+    return PodRequest(pod=pod, charge=charge, shaped=shaped, amounts=amounts)
 
 
 def _paying_group(
@@ -141,6 +130,16 @@ def is_unlisted_default(
     if class_name is None or not classes.entries or not is_default(class_name):
         return False
     return not classes.is_listed(class_name)
+
+
+def _of_gang(pod: ManagedPod, amounts: Amounts) -> dict[str, int]:
+    """Return the CPU and memory of a whole gang, whose members are assumed to be alike."""
+    own = dict(amounts)
+    times, each = pod.gang_leaf_count or pod.leaf_count, max(1, pod.leaf_count)
+    return {
+        "cpu_millis": own.get(CPU, 0) * times // each,
+        "memory_bytes": own.get(MEMORY, 0) * times // each,
+    }
 
 
 def _member_leaf_count(pod: ManagedPod) -> int | None:

@@ -6,9 +6,11 @@ also asks it whether a change would leave a valid policy. A ConfigMap whose labe
 kind is reported and otherwise left alone: a newer Cellgate may know it.
 """
 
+import asyncio
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, Final
+from datetime import UTC, datetime
+from typing import Any, Final, NoReturn
 
 from kube.api.events import Event, EventWriter
 from kube.api.feed import FeedSource
@@ -18,11 +20,14 @@ from policy.parser import DATA_KEY, LABEL, DocumentKind, parse_label
 from policy.policy import Policy
 from policy.store import PolicyStore, PolicyText, build_policy, list_problems
 from policy.wording import count_of, describe
+from service.clock import Clock
 
 logger = logging.getLogger(__name__)
 
 Object = Mapping[str, Any]
 
+_TIME_SECONDS: Final = 2.0
+"""How long after its end a limit may still apply."""
 _EVENT_PROBLEMS: Final = 5
 """How many problems an Event names; the log has all."""
 
@@ -71,6 +76,7 @@ class PolicySink:
         self._config_maps: dict[str, Object] = {}
         self._cluster_file: PolicyText | None = None
         self._has_cluster = False
+        self._now = datetime(1970, 1, 1, tzinfo=UTC)
         self.problems: tuple[Problem, ...] = ()
         """Everything that is wrong with the documents that exist."""
         self.on_change: list[Callable[[], None]] = []
@@ -111,6 +117,19 @@ class PolicySink:
         self._config_maps.pop(_name(obj), None)
         self._update()
 
+    def note_time(self, now: datetime) -> None:
+        """End what has expired by now. A clock that goes back brings nothing back."""
+        self._now = max(now, self._now)
+        expiry = self.policy.next_expiry
+        if expiry is not None and expiry <= self._now:
+            self._update()
+
+    async def follow_time(self, clock: Clock) -> NoReturn:
+        """Note the time until cancelled."""
+        while True:
+            self.note_time(clock.now())
+            await asyncio.sleep(_TIME_SECONDS)
+
     def use_cluster_file(self, text: str, *, path: str) -> None:
         """Take the Cluster document from a file; from now on ConfigMaps with one are ignored."""
         self._cluster_file = PolicyText(kind=DocumentKind.CLUSTER, source=f"File {path}", text=text)
@@ -137,7 +156,7 @@ class PolicySink:
             texts = [self._cluster_file, *others]
         self._has_cluster = any(text.kind is DocumentKind.CLUSTER for text in texts)
         before = self._store.policy.version
-        policy = self._store.update(texts)
+        policy = self._store.update(texts, now=self._now)
         problems.update(self._store.problems)
         self.problems = (*ignored, *list_problems(problems))
         if policy.version != before:

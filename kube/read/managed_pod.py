@@ -99,6 +99,10 @@ class ManagedPod:
     device_count: int = 0
     """What its containers request; `leaf_count` may differ because of HiveD's annotation."""
 
+    cpu_millis: int = 0
+    memory_bytes: int = 0
+    """What it requests of its node."""
+
     class_name: ClassName | None = None
     priority: int | None = None
     may_preempt: bool = True

@@ -17,6 +17,7 @@ from kube.read.gangs import PodMarks
 from kube.read.leaf_demand import MATCHED_LABELS, LeafDemand, read_demand
 from kube.read.managed_pod import DeviceUse, ManagedPod, PodPhase
 from kube.read.node_choice import POD_FIELDS
+from kube.read.pod_resources import read_requests
 from kube.read.workloads import Workload, controller_of
 from kube.values.fields import Fields, Problems
 from kube.values.objects import items, mapping, marks_of
@@ -30,6 +31,7 @@ from kube.values.texts import (
 )
 from policy.errors import Problem, RequestError
 from policy.placement import Placement
+from policy.pod_resources import CPU, MEMORY
 from policy.submission import (
     DEFAULT_VC,
     ClassName,
@@ -176,6 +178,7 @@ def _translate(
         leaf_count=leaf_count,
         leaf_resource=demand.resource,
         device_count=demand.device_count,
+        **_read_amounts(spec),
         **_read_admission(spec, labels=labels, annotations=annotations),
         hived=hived_spec,
         placement=placement,
@@ -183,6 +186,12 @@ def _translate(
         is_released=is_released,
         labels=labels.values,
     )
+
+
+def _read_amounts(spec: Fields) -> dict[str, Any]:
+    """Read what a pod requests of CPU and memory, for limits."""
+    amounts = dict(read_requests(spec.values))
+    return {"cpu_millis": amounts.get(CPU, 0), "memory_bytes": amounts.get(MEMORY, 0)}
 
 
 def _read_admission(spec: Fields, *, labels: Fields, annotations: Fields) -> dict[str, Any]:

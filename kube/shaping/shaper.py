@@ -27,6 +27,8 @@ class Shaped:
     """What the shapes set, in their order."""
     warnings: Sequence[str] = ()
     """What the submitter had specified differently."""
+    spec: Mapping[str, Any] | None = None
+    """The shaped spec; None if nothing shapes the pod."""
     ignores_disruptions: str = ""
     """The shape that lets a Job of such pods ignore disruptions; empty if none does."""
 
@@ -50,4 +52,4 @@ def shape_pod(pod: Mapping[str, Any], shapes: Sequence[Shape], *, user: UserName
             limit_run_time(draft, shape.max_run_seconds)
     draft.check()
     ignores = next((shape.name for shape in shapes if shape.ignores_disruptions), "")
-    return Shaped(draft.patch(), draft.lines, draft.warnings, ignores)
+    return Shaped(draft.patch(), draft.lines, draft.warnings, draft.spec, ignores)

@@ -70,6 +70,8 @@ def build_charge(
         gang_size=submission.gang_size,
         leaf_count_each=None if request.may_grow else request.member_leaf_count,
         rises_to=rises_to,
+        cpu_millis=submission.cpu_millis,
+        memory_bytes=submission.memory_bytes,
     )
 
 
@@ -123,12 +125,12 @@ def leaf_count_with(request: ChargeRequest, held: Charge) -> int:
 def with_member(request: ChargeRequest, held: Charge) -> Charge:
     """Return the charge of a charged gang with one more member, as the ledger would compute it."""
     reserved = reserved_for(request, held)
-    held = replace(held, leaf_count=leaf_count_with(request, held))
+    held = held.resized(leaf_count_with(request, held))
     if not request.joins:
         return replace(held, places=held.places - reserved)
     if held.places:
         return replace(held, places=held.places - 1)
-    return replace(held, leaf_count=held.leaf_count + (request.member_leaf_count or 0))
+    return held.resized(held.leaf_count + (request.member_leaf_count or 0))
 
 
 def impossible_limits(user: UserName) -> tuple[Limit, ...]:

@@ -54,7 +54,7 @@ def judge(
     return Growth(
         rules=rules,
         is_refused=rules.outcome is Outcome.REFUSED or is_lower,
-        grown=replace(held, leaf_count=leaf_count),
+        grown=held.resized(leaf_count),
     )
 
 
@@ -126,10 +126,10 @@ def _count_excess_as_held(exceeded: Exceeded, held: Charge) -> Exceeded:
     """Count the gang's charge as held: the ledger compares the grown gang as if it were new."""
     if exceeded.limit.measure.is_hours:
         return exceeded
-    has = held.leaf_count if _is_of_cells(exceeded) else 1
+    has = held.asks(exceeded.limit.measure)
     return replace(exceeded, used=exceeded.used + has, asked=max(0, exceeded.asked - has))
 
 
 def _is_of_cells(exceeded: Exceeded) -> bool:
     measure = exceeded.limit.measure
-    return not measure.is_hours and measure is not Measure.GANGS
+    return not (measure.is_hours or measure.is_amount) and measure is not Measure.GANGS

@@ -6,6 +6,7 @@ decisions is not here but in the folder of its subject: `rules`, `quotas`, `iden
 
 May be imported by `policy.cluster`, by the modules of `policy`, and by every package above it.
 
+    billing_document   The Billing document.
     classes_document   The Classes document.
     identity_document  The Identity document.
     model_errors       Errors of the models (pydantic), in our own words.

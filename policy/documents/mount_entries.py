@@ -11,7 +11,7 @@ from typing import Annotated, Any, Final
 from pydantic import BeforeValidator, Field
 
 from policy.documents.models import Location, Strict, items_of, mapping_of
-from policy.documents.names import DNS_NAME, matching
+from policy.documents.names import DNS_NAME, check_quantity, matching
 from policy.documents.yaml_tree import Plain
 from policy.errors import Problem
 from policy.shaping import USER_PLACEHOLDER, Mount
@@ -25,12 +25,6 @@ _KINDS: Final = {
     "hostpath": "hostPath",
     "memory": "memory",
 }
-_QUANTITY: Final = r"[0-9]{1,15}(?:\.[0-9]{1,9})?(?:[KMGTPE]i|[mkMGTPE])?"
-
-
-def _check_quantity(value: object) -> str:
-    text = str(value) if isinstance(value, int) and not isinstance(value, bool) else value
-    return matching(_QUANTITY, 'a quantity such as 4, "500m" or 16Gi')(text)
 
 
 def _check_path(value: object) -> str:
@@ -67,7 +61,7 @@ def _read_notation(value: object) -> object:
     return {**source, "subPath": USER_PLACEHOLDER} if found["kind"] == "pvc" else source
 
 
-Quantity = Annotated[str, BeforeValidator(_check_quantity)]
+Quantity = Annotated[str, BeforeValidator(check_quantity)]
 ObjectName = Annotated[str, BeforeValidator(matching(DNS_NAME, "the name of an object"))]
 AbsolutePath = Annotated[str, BeforeValidator(_check_path)]
 

@@ -74,5 +74,28 @@ def matching(pattern: str, what: str, *, most: int = MAX_NAME_CHARS) -> Callable
     return check
 
 
+_QUANTITY: Final = re.compile(r"([0-9]{1,15}(?:\.[0-9]{1,9})?)([KMGTPE]i|[mkMGTPE])?")
+_UNITS: Final = {
+    "m": 1e-3,
+    **{unit: 1e3**power for power, unit in enumerate("kMGTPE", start=1)},
+    **{f"{unit}i": 1024.0**power for power, unit in enumerate("KMGTPE", start=1)},
+}
+
+
+def parse_quantity(value: object) -> float:
+    """Read a quantity of Kubernetes."""
+    text = str(value) if isinstance(value, int) and not isinstance(value, bool) else value
+    found = _QUANTITY.fullmatch(text) if isinstance(text, str) else None
+    if found is None:
+        raise ValueError(f'must be a quantity such as 4, "500m" or 16Gi, not {describe(value)}')
+    return float(found[1]) * _UNITS.get(found[2] or "", 1.0)
+
+
+def check_quantity(value: object) -> str:
+    """Pass a quantity of Kubernetes, as text."""
+    parse_quantity(value)
+    return str(value)
+
+
 CheckedName = Annotated[str, BeforeValidator(check_name)]
 ClassNameField = Annotated[str, BeforeValidator(check_class_name)]

@@ -9,17 +9,25 @@ from typing import Annotated, ClassVar, Final, Literal
 from pydantic import BeforeValidator, Field
 
 from policy.documents.models import Document, Strict, entries, mapping_of, names_given_twice
-from policy.documents.names import CheckedName, class_or
+from policy.documents.names import CheckedName, check_quantity, class_or, parse_quantity
 from policy.documents.yaml_tree import Plain
 from policy.errors import Problem
 from policy.quotas.limits import Measure
-from policy.quotas.quota_table import FAIL, NO_ALLOWANCE, QUEUE, Allowance, QuotaGroup
+from policy.quotas.quota_table import (
+    FAIL,
+    NO_ALLOWANCE,
+    QUEUE,
+    Allowance,
+    BillingBounds,
+    QuotaGroup,
+)
 from policy.submission import GroupName, LeafType, UserName
 from policy.wording import describe, join_path
 
 MAX_GROUPS: Final = 1000
 MAX_USERS: Final = 10_000
 _MOST: Final = 1_000_000_000
+_AMOUNTS: Final = ("cpu", "memory")
 
 
 def _check_hours(value: object) -> float:
@@ -31,6 +39,7 @@ def _check_hours(value: object) -> float:
 
 Count = Annotated[int, Field(ge=0, le=_MOST)]
 _Hours = Annotated[float, BeforeValidator(_check_hours)]
+_Amount = Annotated[str, BeforeValidator(check_quantity)]
 
 
 class HoursEntry(Strict):
@@ -39,6 +48,9 @@ class HoursEntry(Strict):
     day: _Hours | None = Field(default=None, description="Per day, in UTC.")
     week: _Hours | None = Field(default=None, description="Per week, from Monday, in UTC.")
     month: _Hours | None = Field(default=None, description="Per month, in UTC.")
+    total: _Hours | None = Field(
+        default=None, description="In total, since the first gang was charged."
+    )
 
 
 class LimitsEntry(Strict):
@@ -47,6 +59,12 @@ class LimitsEntry(Strict):
     leaf_cells: Count | None = Field(default=None, description="Leaf cells in all classes.")
     leaf_cells_high: Count | None = Field(default=None, description="Leaf cells in high classes.")
     gangs: Count | None = Field(default=None, description="Gangs, waiting ones included.")
+    cpu: _Amount | None = Field(
+        default=None, description="CPUs that pods with leaf cells request, such as `64`."
+    )
+    memory: _Amount | None = Field(
+        default=None, description="Memory that pods with leaf cells request, such as `512Gi`."
+    )
     leaf_cell_hours: HoursEntry = Field(
         default=HoursEntry(),
         description="Leaf cells multiplied by the hours for which they are held.",
@@ -65,6 +83,9 @@ class LimitsEntry(Strict):
             Measure.HOURS_DAY: hours.day,
             Measure.HOURS_WEEK: hours.week,
             Measure.HOURS_MONTH: hours.month,
+            Measure.HOURS_TOTAL: hours.total,
+            Measure.CPU_MILLIS: None if self.cpu is None else parse_quantity(self.cpu) * 1000,
+            Measure.MEMORY_BYTES: None if self.memory is None else parse_quantity(self.memory),
         }
         return Allowance(
             most={measure: most for measure, most in values.items() if most is not None},
@@ -83,6 +104,28 @@ class EachUserEntry(Strict):
     """Every member of a group that is not listed."""
 
     limits: LimitsEntry = Field(description="How much each of them may hold.")
+
+
+class BillingEntry(Strict):
+    """Bounds within which a billing system may change limits, in the Billing document."""
+
+    identities: list[CheckedName] = Field(
+        min_length=1, description="Users or groups of the API server, such as a service account."
+    )
+    most: LimitsEntry = Field(description="The highest limits; others may not be changed.")
+    least: LimitsEntry = Field(default=LimitsEntry(), description="The lowest limits.")
+    longest_days: int = Field(
+        default=31, ge=1, le=366, description="How long a changed limit may apply at most."
+    )
+
+    def build(self) -> BillingBounds:
+        """Build the bounds."""
+        return BillingBounds(
+            identities=tuple(self.identities),
+            most=self.most.build(),
+            least=self.least.build(),
+            longest_days=self.longest_days,
+        )
 
 
 class GroupEntry(Strict):
@@ -110,6 +153,10 @@ class GroupEntry(Strict):
         default=None, description="Limits of each member that is not listed."
     )
 
+    billing: BillingEntry | None = Field(
+        default=None, description="What a billing system may change; without it, nothing."
+    )
+
     def build(self) -> QuotaGroup:
         """Build the quotas for decisions."""
         return QuotaGroup(
@@ -119,6 +166,7 @@ class GroupEntry(Strict):
             over=self.over,
             users={UserName(user.name): user.limits.build() for user in self.users},
             each_user=self.each_user.limits.build() if self.each_user else NO_ALLOWANCE,
+            billing=self.billing.build() if self.billing else None,
         )
 
 
@@ -152,12 +200,12 @@ def _too_much(group: Mapping[str, Plain], *, within: _Path) -> Iterator[Problem]
     """Compare each limit of the group with the same one of its users, in raw data."""
     limits = mapping_of(group.get("limits"))
     for path in _limit_paths(limits):
-        most = _number(_at(limits, path))
+        most = _number(limits, path)
         if most is None:
             continue
         where = join_path((*within, "limits", *path))
         yield from _users_problem(group, path, most=most, within=within, where=where)
-        each = _number(_at(mapping_of(mapping_of(group.get("eachUser")).get("limits")), path))
+        each = _number(mapping_of(mapping_of(group.get("eachUser")).get("limits")), path)
         if each is not None and each > most:
             at = join_path((*within, "eachUser", "limits", *path))
             yield Problem(at, f"is {each:g}, more than {where}, which is {most:g}")
@@ -169,7 +217,7 @@ def _users_problem(
     given = [
         number
         for _, user in entries(group, "users")
-        if (number := _number(_at(mapping_of(user.get("limits")), path))) is not None
+        if (number := _number(mapping_of(user.get("limits")), path)) is not None
     ]
     total = sum(given)
     if total > most:
@@ -180,7 +228,8 @@ def _users_problem(
 
 def _limit_paths(limits: Mapping[str, Plain]) -> Iterator[_Path]:
     yield from (("leafCells",), ("leafCellsHigh",), ("gangs",))
-    yield from (("leafCellHours", period) for period in ("day", "week", "month"))
+    yield from ((name,) for name in _AMOUNTS)
+    yield from (("leafCellHours", period) for period in ("day", "week", "month", "total"))
     yield from (("byLeafType", name) for name in mapping_of(limits.get("byLeafType")))
 
 
@@ -191,9 +240,10 @@ def _at(limits: Mapping[str, Plain], path: _Path) -> Plain:
     return value
 
 
-def _number(value: Plain) -> float | None:
+def _number(limits: Mapping[str, Plain], path: _Path) -> float | None:
     """Return a limit; None for a value that the models refuse."""
+    value, read = _at(limits, path), parse_quantity if path[0] in _AMOUNTS else _check_hours
     try:
-        return None if value is None else _check_hours(value)
+        return None if value is None else read(value)
     except ValueError:
         return None

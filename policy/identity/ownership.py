@@ -5,8 +5,9 @@ their own group, if it is about their groups only, and no other document: there 
 group's quota among its users. They may not raise the limits of the group itself, change what
 happens over a limit, list users that are charged to another group, or delete the document. No other
 user may change quotas. Shapes give commands, accounts and directories of nodes to the pods of
-others, so only policy admins may change them. For all other documents RBAC is enough, except for
-admins of a group.
+others, so only policy admins may change them. The identities of a billing system may change the
+Billing document, for groups whose quotas name them, and nothing else. For all other documents RBAC
+is enough, except for admins of a group.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -35,6 +36,9 @@ def check_other_change(editor: Editor, *, in_force: QuotaTable, is_shaping: bool
     if is_shaping:
         message = "only a policy admin may change the Shaping document"
         raise RequestError.at("", f"{message}; {quote(editor.user)} is none")
+    if in_force.billed_by((editor.user, *editor.groups)):
+        who = f"{quote(editor.user)} is an identity of a billing system"
+        raise RequestError.at("", f"{who} and may change no other document than Billing")
     own = in_force.administered_by(editor.user)
     if own:
         who = f"{quote(editor.user)} is an admin of {_named(own)}"
@@ -93,11 +97,26 @@ def _gone(before: tuple[QuotaGroup, ...], after: tuple[QuotaGroup, ...]) -> Iter
         yield Problem("groups", f"only a policy admin may remove {_named(gone)}")
 
 
+def check_billing_change(
+    editor: Editor, changed: Iterable[GroupName], *, in_force: QuotaTable
+) -> None:
+    """Raise RequestError if a user may not change the limits of these groups for billing."""
+    own = in_force.billed_by((editor.user, *editor.groups))
+    foreign = tuple(name for name in changed if name not in own)
+    if foreign or not own:
+        of = f"the billed limits of {_named(foreign)}" if foreign else "the Billing document"
+        message = f"{quote(editor.user)} may not change {of}: no `billing.identities` name it"
+        raise RequestError.at("limits", message)
+
+
 def _raised(before: QuotaGroup, after: QuotaGroup, *, place: int) -> Iterator[Problem]:
     """Yield what a group's admin would grant to their own group."""
     if before.over != after.over:
         message = f"only a policy admin may change {before.over} to {after.over}"
         yield Problem(join_path(("groups", place, "over")), message)
+    if before.billing != after.billing:
+        message = "only a policy admin may change what billing may change"
+        yield Problem(join_path(("groups", place, "billing")), message)
     if not _is_within(after.allowance, before.allowance):
         message = "only a policy admin may raise or remove a limit of the group itself"
         yield Problem(join_path(("groups", place, "limits")), message)

@@ -8,6 +8,7 @@ choice (`over`) to a gang that exceeds one. How quotas are written is in
 May be imported by `policy` and by every package above it.
 
     admission    `AdmissionDecision`: what rules and quotas decide together, in words.
+    billing      Limits that a billing system sets within bounds.
     charge       A charge, the limits that apply to it, and those that it would exceed.
     limits       A limit, what it measures, and by how much it is exceeded.
     overflow     Gangs beyond the quotas of their group, and which of them may be raised next.

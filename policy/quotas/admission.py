@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from policy.classes import Classes
+from policy.pod_resources import CPU, MEMORY, show_amount
 from policy.quotas.limits import Exceeded, Limit, Measure, Scope
 from policy.quotas.quota_table import FAIL, QUEUE, QuotaGroup
 from policy.rules.decision import WARNING_CHARS, Outcome, RuleDecision, class_text
@@ -20,6 +21,7 @@ _PERIODS: Final = {
     Measure.HOURS_WEEK: ("this week", "week"),
     Measure.HOURS_MONTH: ("this month", "month"),
 }
+_RESOURCES: Final = {Measure.CPU_MILLIS: CPU, Measure.MEMORY_BYTES: MEMORY}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -154,10 +156,10 @@ def describe_excess(exceeded: Exceeded) -> str:
 
 def describe_room(exceeded: Exceeded) -> str:
     """Say how much of a limit is used, and how much a gang needs, as part of a sentence."""
-    used = describe_use(exceeded.limit, exceeded.used)
-    if exceeded.limit.measure in _PERIODS:
+    used, measure = describe_use(exceeded.limit, exceeded.used), exceeded.limit.measure
+    if measure.is_hours:
         return used
-    needs = "a gang" if exceeded.limit.measure is Measure.GANGS else f"{exceeded.asked} more"
+    needs = "a gang" if measure is Measure.GANGS else f"{_amount(measure, exceeded.asked)} more"
     return f"{used}, and {needs} must fit"
 
 
@@ -167,6 +169,11 @@ def describe_use(limit: Limit, used: float) -> str:
     if limit.measure in _PERIODS:
         when, _ = _PERIODS[limit.measure]
         return f"{who} used {used:.1f} of {limit.most:g} leaf-cell-hours {when}"
+    if limit.measure is Measure.HOURS_TOTAL:
+        return f"{who} used {used:.1f} of {limit.most:g} leaf-cell-hours in total"
+    if limit.measure.is_amount:
+        most = _amount(limit.measure, limit.most)
+        return f"{who} holds {_amount(limit.measure, used)} of {most} within quota"
     if limit.measure is Measure.GANGS:
         return f"{who} has {round(used)} of {limit.most:g} gangs within quota"
     where = _where_of(limit)
@@ -180,12 +187,25 @@ def _describe_excess_shortly(exceeded: Exceeded) -> str:
         when, period = _PERIODS[limit.measure]
         used = f"{who} used {exceeded.used:.1f} leaf-cell-hours {when}"
         return f"{used}; the limit is {limit.most:g} a {period}"
+    if limit.measure is Measure.HOURS_TOTAL:
+        used = f"{who} used {exceeded.used:.1f} leaf-cell-hours in total"
+        return f"{used}; the limit is {limit.most:g}"
+    if limit.measure.is_amount:
+        holds = f"{who} holds {_amount(limit.measure, exceeded.used)}"
+        asked = f"{_amount(limit.measure, exceeded.asked)} more is asked for"
+        return f"{holds} and {asked}; the limit is {_amount(limit.measure, limit.most)}"
     if limit.measure is Measure.GANGS:
         gangs = count_of(round(exceeded.used), "gang")
         return f"{who} has {gangs}; the limit is {limit.most:g}"
     cells = count_of(round(exceeded.used), "leaf cell")
     asked = f"{exceeded.asked} more {are(exceeded.asked)} asked for"
     return f"{who} holds {cells}{_where_of(limit)} and {asked}; the limit is {limit.most:g}"
+
+
+def _amount(measure: Measure, amount: float) -> str:
+    """Write an amount of a measure: CPU and memory with their units, all else as a number."""
+    resource = _RESOURCES.get(measure)
+    return f"{amount:g}" if resource is None else show_amount(resource, round(amount))
 
 
 def _where_of(limit: Limit) -> str:
@@ -203,6 +223,11 @@ def _way_out(exceeded: Exceeded) -> str:
     measure, most = exceeded.limit.measure, exceeded.limit.most
     if measure in _PERIODS:
         return f" It would fit in the next {_PERIODS[measure][1]} (UTC)." if most > 0 else ""
+    if measure is Measure.HOURS_TOTAL:
+        return " An admin can raise the limit."
+    if measure.is_amount:
+        room = most - exceeded.used
+        return f" A gang with {_amount(measure, room)} would fit." if room > 0 else ""
     if measure is Measure.GANGS:
         return _way_out_of_gangs(round(exceeded.used) + 1 - round(most)) if most > 0 else ""
     room = round(most - exceeded.used)

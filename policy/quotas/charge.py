@@ -6,7 +6,7 @@ here, by usage that was read.
 """
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 from uuid import UUID
 
@@ -45,6 +45,34 @@ class Charge:
     limit of the group. None within quota."""
     raised_from: ClassName | None = field(default=None, compare=False)
     """The class of its pods, if it was overflow and the leader has raised it since."""
+
+    cpu_millis: int = field(default=0, compare=False)
+    memory_bytes: int = field(default=0, compare=False)
+    """What its members with leaf cells request: assumed of members that do not exist yet, and
+    counted by the leader once they do."""
+
+    def resized(self, leaf_count: int) -> "Charge":
+        """Return it with other leaf cells, and CPU and memory in proportion."""
+        if not self.leaf_count:
+            return replace(self, leaf_count=leaf_count)
+        return replace(
+            self,
+            leaf_count=leaf_count,
+            cpu_millis=self.cpu_millis * leaf_count // self.leaf_count,
+            memory_bytes=self.memory_bytes * leaf_count // self.leaf_count,
+        )
+
+    def asks(self, measure: Measure) -> int:
+        """Return how much of a limit it needs."""
+        match measure:
+            case Measure.GANGS:
+                return 1
+            case Measure.CPU_MILLIS:
+                return self.cpu_millis
+            case Measure.MEMORY_BYTES:
+                return self.memory_bytes
+            case _:
+                return 0 if measure.is_hours else self.leaf_count
 
     @property
     def covers_each_member(self) -> bool:
@@ -114,9 +142,9 @@ def find_exceeded(
 
 def build_exceeded(limit: Limit, *, charge: Charge, used: int) -> Exceeded:
     """Describe an exceeded limit, with hours in hours; `used` is without the charge."""
+    asked = charge.asks(limit.measure)
     if limit.measure.is_hours:
-        return Exceeded(limit=limit, used=used / MICROS_PER_HOUR, asked=0)
-    asked = 1 if limit.measure is Measure.GANGS else charge.leaf_count
+        return Exceeded(limit=limit, used=used / MICROS_PER_HOUR, asked=asked)
     return Exceeded(limit=limit, used=used, asked=asked)
 
 

@@ -21,11 +21,19 @@ class Measure(StrEnum):
     HOURS_DAY = "hours_day"
     HOURS_WEEK = "hours_week"
     HOURS_MONTH = "hours_month"
+    HOURS_TOTAL = "hours_total"
+    CPU_MILLIS = "cpu_millis"
+    MEMORY_BYTES = "memory_bytes"
 
     @property
     def is_hours(self) -> bool:
         """Whether it counts hours, which a new charge does not change."""
-        return self in (Measure.HOURS_DAY, Measure.HOURS_WEEK, Measure.HOURS_MONTH)
+        return self.value.startswith("hours")
+
+    @property
+    def is_amount(self) -> bool:
+        """Whether it counts CPU or memory."""
+        return self in (Measure.CPU_MILLIS, Measure.MEMORY_BYTES)
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -43,7 +51,7 @@ class Scope:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limit:
-    """At most so many leaf cells or gangs, or so many leaf-cell-hours in a period."""
+    """At most so many leaf cells or gangs, so much CPU or memory, or so many leaf-cell-hours."""
 
     scope: Scope
     measure: Measure

@@ -26,6 +26,8 @@ class OverflowGang:
     asked_at: float
     """When its first pod was created."""
     leaf_count: int
+    cpu_millis: int = 0
+    memory_bytes: int = 0
     leaf_type: LeafType | None = None
     is_high: bool = False
     """Whether the class that it rises to is a high one."""
@@ -44,6 +46,10 @@ class OverflowGang:
                 return None
             case Measure.GANGS:
                 return 1
+            case Measure.CPU_MILLIS:
+                return self.cpu_millis
+            case Measure.MEMORY_BYTES:
+                return self.memory_bytes
             case measure if measure.is_hours:
                 return 0
             case _:

@@ -46,6 +46,21 @@ class Allowance:
 
 
 NO_ALLOWANCE: Final = Allowance()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BillingBounds:
+    """Between which limits a billing system may choose, and for how long."""
+
+    identities: tuple[str, ...]
+    """Users and groups of the API server that may set limits."""
+    most: Allowance
+    """The highest limits; a measure that is missing may not be changed."""
+    least: Allowance = NO_ALLOWANCE
+    """The lowest ones; a measure that is missing may be zero."""
+    longest_days: int = 31
+
+
 _MOST_REMEMBERED: Final = 10_000
 
 
@@ -61,6 +76,9 @@ class QuotaGroup:
     users: Mapping[UserName, Allowance] = field(default_factory=dict)
     each_user: Allowance = NO_ALLOWANCE
     """For members that are not listed."""
+    billing: BillingBounds | None = None
+    billed_users: Mapping[UserName, Allowance] = field(default_factory=dict)
+    """Limits of users that a billing system has changed."""
     _remembered: dict[UserName, tuple[Limit, ...]] = field(
         default_factory=dict, init=False, repr=False, compare=False
     )
@@ -84,8 +102,13 @@ class QuotaGroup:
             limits = self._remembered[user] = tuple(self._build_limits(user))
         return limits
 
+    def allowance_of(self, user: UserName) -> Allowance:
+        """Return the limits of a user within the group."""
+        billed = self.billed_users.get(user)
+        return self.users.get(user, self.each_user) if billed is None else billed
+
     def _build_limits(self, user: UserName) -> Iterator[Limit]:
-        own = self.users.get(user, self.each_user)
+        own = self.allowance_of(user)
         yield from own.limits(Scope(user, self.name))
         yield from self.allowance.limits(Scope(None, self.name))
 
@@ -138,6 +161,12 @@ class QuotaTable:
     def administered_by(self, user: str) -> tuple[GroupName, ...]:
         """Return the groups whose quotas this user may change."""
         return tuple(group.name for group in self.groups if user in group.admins)
+
+    def billed_by(self, names: Iterable[str]) -> tuple[GroupName, ...]:
+        """Return the groups whose limits a user or group may change for a billing system."""
+        wanted = frozenset(names)
+        bounds = ((group.name, group.billing) for group in self.groups)
+        return tuple(name for name, one in bounds if one and not wanted.isdisjoint(one.identities))
 
     def group(self, name: GroupName) -> QuotaGroup | None:
         """Return one group's quotas."""

@@ -14,6 +14,8 @@ from policy.submission import LeafType
 
 MICROS_PER_HOUR: Final = 3_600_000_000
 _MICROSECOND: Final = timedelta(microseconds=1)
+_EVER: Final = datetime(1970, 1, 1, tzinfo=UTC)
+"""Before anything was held."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,6 +26,8 @@ class HeldSums:
     leaf_cells_high: int = 0
     gangs: int = 0
     by_leaf_type: Mapping[LeafType, int] = field(default_factory=dict)
+    cpu_millis: int = 0
+    memory_bytes: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,11 +42,14 @@ class ScopeUsage:
     leaf_cells_high: int = 0
     gangs: int = 0
     by_leaf_type: Mapping[LeafType, int] = field(default_factory=dict)
+    cpu_millis: int = 0
+    memory_bytes: int = 0
     overflow: HeldSums = field(default_factory=HeldSums)
     """The part that is beyond the quotas of its groups."""
     day_micros: int = 0
     week_micros: int = 0
     month_micros: int = 0
+    total_micros: int = 0
     counted_at: datetime | None = field(default=None, compare=False)
     """When the leaf-cell-time was counted; it has grown since. None if nothing was ever held."""
     version: int = field(default=0, compare=False)
@@ -59,6 +66,7 @@ class ScopeUsage:
             day_micros=self._since(day, self.day_micros, now),
             week_micros=self._since(week, self.week_micros, now),
             month_micros=self._since(month, self.month_micros, now),
+            total_micros=self._since(_EVER, self.total_micros, now),
             counted_at=now,
         )
 
@@ -70,7 +78,7 @@ class ScopeUsage:
         return counted + within_quota * ((now - max(begin, self.counted_at)) // _MICROSECOND)
 
     def used(self, measure: Measure, leaf_type: LeafType | None = None) -> int:
-        """Return what counts towards a limit: leaf cells, gangs, or leaf-cell-microseconds.
+        """Return what counts towards a limit, in its unit; leaf-cell-time in microseconds.
 
         A limit in a group is a quota, and counts what is within quota. A limit on a user in all
         groups comes from rules, which count everything.
@@ -82,6 +90,8 @@ class ScopeUsage:
                 return self.week_micros
             case Measure.HOURS_MONTH:
                 return self.month_micros
+            case Measure.HOURS_TOTAL:
+                return self.total_micros
         beyond = 0 if self.scope.group is None else _amount(self.overflow, measure, leaf_type)
         return _amount(self, measure, leaf_type) - beyond
 
@@ -98,5 +108,9 @@ def _amount(sums: HeldSums | ScopeUsage, measure: Measure, leaf_type: LeafType |
             return sums.by_leaf_type.get(leaf_type or LeafType(""), 0)
         case Measure.GANGS:
             return sums.gangs
+        case Measure.CPU_MILLIS:
+            return sums.cpu_millis
+        case Measure.MEMORY_BYTES:
+            return sums.memory_bytes
         case _:
             raise ValueError(f"{measure} is not a sum of what gangs hold")

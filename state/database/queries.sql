@@ -263,6 +263,10 @@ SELECT ledger_expire($1, $2, $3, $4)
 -- Make the charges match the gangs that have pods.
 SELECT ledger_reconcile($1, $2, $3::jsonb, $4, $5)
 
+-- name: recount
+-- Count the CPU and memory of charged gangs by their pods.
+SELECT ledger_recount($1, $2, $3::jsonb, $4)
+
 -- name: raise
 -- Charge a gang beyond its quotas in a higher class, within the limits.
 SELECT ledger_raise($1, $2, $3::jsonb, $4, $5, $6::jsonb, $7)

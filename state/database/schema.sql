@@ -20,6 +20,8 @@ TABLE charges (
     leaf_count_each integer,
     rises_to text,
     raised_from text,
+    cpu_millis bigint,
+    memory_bytes bigint,
     CONSTRAINT charges_leaf_count_check CHECK ((leaf_count >= 0)),
     CONSTRAINT charges_namespace_gang_key UNIQUE (namespace, gang),
     CONSTRAINT charges_pkey PRIMARY KEY (decision),
@@ -157,6 +159,8 @@ TABLE holdings (
     version bigint NOT NULL,
     changed_in xid8 NOT NULL,
     overflow jsonb,
+    cpu_millis bigint NOT NULL DEFAULT 0,
+    memory_bytes bigint NOT NULL DEFAULT 0,
     CONSTRAINT holdings_check CHECK (((leaf_count >= 0) AND (leaf_count_high >= 0) AND (gang_count >= 0))),
     CONSTRAINT holdings_pkey PRIMARY KEY (user_name, group_name)
 ) WITH (fillfactor=50, autovacuum_vacuum_scale_factor=0, autovacuum_vacuum_threshold=5000);
@@ -337,19 +341,21 @@ FUNCTION forget_past(text,date,integer,integer) RETURNS integer SECURITY DEFINER
 
 FUNCTION grant_other_rights() RETURNS void; -- be3e6181253def3e84ceabc08fece2f3
 
-FUNCTION grant_rights() RETURNS void; -- 1a044a2793e8d48d4c00bf430f83dc53
+FUNCTION grant_rights() RETURNS void; -- f5cedfa95d11ccda1f9429dabecb6a10
+
+FUNCTION grant_rights_before_counts() RETURNS void; -- 4bbaf83e70e547dcb8a93d95671b00a9
 
 FUNCTION grant_rights_before_runs() RETURNS void; -- a56eb9e4ed9bc597a987357b029f49b3
 
 FUNCTION ledger_add_days(charges,timestamp with time zone) RETURNS void; -- de3bcb2bfe399423b4323e125194b46c
 
-FUNCTION ledger_advance(holdings,charges,integer,timestamp with time zone,timestamp with time zone) RETURNS holdings; -- f6928d631827675469326954462e9650
+FUNCTION ledger_advance(holdings,charges,integer,timestamp with time zone,timestamp with time zone) RETURNS holdings; -- 8ad51d3bd026f738077c4f76911b6de0
 
-FUNCTION ledger_bump(charges,integer,timestamp with time zone,timestamp with time zone) RETURNS SETOF holdings; -- 5e4aade62ef91a2f90cbbbe5c59ce619
+FUNCTION ledger_bump(charges,integer,timestamp with time zone,timestamp with time zone) RETURNS SETOF holdings; -- 46554af86ce873375e67ca66639ed7a7
 
 FUNCTION ledger_charge(jsonb,interval,timestamp with time zone) RETURNS SETOF json SECURITY DEFINER SET search_path=public, pg_temp SET enable_seqscan=off SET plan_cache_mode=force_generic_plan; -- e413c3ce74232f7fd0ae3b0555ed6eaa
 
-FUNCTION ledger_charge_one(charges,jsonb,interval,timestamp with time zone) RETURNS json; -- c1f0a75e25f1b29f71d10732789a7be5
+FUNCTION ledger_charge_one(charges,jsonb,interval,timestamp with time zone) RETURNS json; -- 33ae77af8d5654ca08f929a9d40e5164
 
 FUNCTION ledger_confirm(text,bigint,jsonb) RETURNS jsonb SECURITY DEFINER SET search_path=public, pg_temp; -- 8eed46e075eb8e2351166f7ca58a06ec
 
@@ -357,7 +363,7 @@ FUNCTION ledger_days(integer,timestamp with time zone,timestamp with time zone) 
 
 FUNCTION ledger_end(uuid[],text,timestamp with time zone) RETURNS SETOF charges; -- 5a138c111d71884d290d646dbd4b826a
 
-FUNCTION ledger_exceeded(charges,holdings[],jsonb) RETURNS jsonb; -- 24d5658f5be2abb85c2c1b042a2de6c4
+FUNCTION ledger_exceeded(charges,holdings[],jsonb) RETURNS jsonb; -- 9f08bc54ec0492e7ab0dd63406263ec1
 
 FUNCTION ledger_existing(charges,charges,interval,timestamp with time zone) RETURNS json; -- 31192bf8fe8d6a8b54797e7a536b7f99
 
@@ -365,7 +371,7 @@ FUNCTION ledger_expire(text,bigint,integer,timestamp with time zone) RETURNS jso
 
 FUNCTION ledger_fence(text,bigint) RETURNS void; -- bd97c355dc136e2c1d5f0f97c1757ac1
 
-FUNCTION ledger_grow_one(charges,integer,jsonb,interval,timestamp with time zone) RETURNS json; -- 64a6e5b72ce36b37d0cd9725c13339b0
+FUNCTION ledger_grow_one(charges,integer,jsonb,interval,timestamp with time zone) RETURNS json; -- a5f281cabfe5b159c0fe47d58c921b2e
 
 FUNCTION ledger_held(timestamp with time zone) RETURNS TABLE(user_name text, group_name text, vc text, class text, is_high boolean, leaf_type text, leaf_count bigint, gang_count bigint); -- 94e093ad36d0ea3cd1cb5694b4aa1a9a
 
@@ -379,7 +385,7 @@ FUNCTION ledger_micros(interval) RETURNS bigint; -- 67009d3819315bb6c2c72d27b34f
 
 FUNCTION ledger_note_reclaimed(text,bigint,jsonb,interval,timestamp with time zone) RETURNS jsonb SECURITY DEFINER SET search_path=public, pg_temp; -- 5de7fd29c4b5735673097d08011bed87
 
-FUNCTION ledger_overflow(jsonb,charges,integer) RETURNS jsonb; -- afad4f5b0014353e2bc71e0a61510e56
+FUNCTION ledger_overflow(jsonb,charges,integer) RETURNS jsonb; -- ea9db076443b40c3f17cffa14828ad02
 
 FUNCTION ledger_queue_one(jsonb,interval,timestamp with time zone) RETURNS json; -- 90a3eafc574d20937ca444bcae34760b
 
@@ -387,13 +393,17 @@ FUNCTION ledger_raise(text,bigint,jsonb,text,boolean,jsonb,timestamp with time z
 
 FUNCTION ledger_reconcile(text,bigint,jsonb,interval,timestamp with time zone) RETURNS jsonb SECURITY DEFINER SET search_path=public, pg_temp; -- 53ad7966c8ef1ae778222c80f2b46981
 
+FUNCTION ledger_recount(text,bigint,jsonb,timestamp with time zone) RETURNS integer SECURITY DEFINER SET search_path=public, pg_temp; -- 7edaf6bfc34a355770f1c63d93bbaeec
+
 FUNCTION ledger_release(text,bigint,jsonb,timestamp with time zone) RETURNS jsonb SECURITY DEFINER SET search_path=public, pg_temp SET enable_seqscan=off SET plan_cache_mode=force_generic_plan; -- 614de525389d4eb35673340045878af7
 
-FUNCTION ledger_replace(charges,charges,jsonb) RETURNS record; -- 5c38edeeb9d489ddc2524a7953983821
+FUNCTION ledger_replace(charges,charges,jsonb) RETURNS record; -- fbe16f1222ed61ae1a4de6a2dff8ba38
+
+FUNCTION ledger_share(bigint,integer,integer) RETURNS bigint; -- 59010ac3b705383232f46d3959f01f69
 
 FUNCTION ledger_time(date,date,timestamp with time zone) RETURNS TABLE(day date, user_name text, group_name text, vc text, class text, leaf_type text, leaf_micros bigint); -- 2eedcd8b62958a2cf1a393dc532f1778
 
-FUNCTION ledger_usage(holdings) RETURNS json; -- e4c36789c2d07fdab9ca9e8e9aa005e8
+FUNCTION ledger_usage(holdings) RETURNS json; -- fba9d8740d861c50d6f0f2e0302b6782
 
 FUNCTION merge_members(jsonb,jsonb) RETURNS jsonb; -- 358f5c2d521c5ef8784486230b6a4091
 

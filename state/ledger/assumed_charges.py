@@ -40,6 +40,8 @@ class _Sum:
     leaf_cells_high: int = 0
     gangs: int = 0
     by_leaf_type: dict[LeafType, int] = field(default_factory=dict)
+    cpu_millis: int = 0
+    memory_bytes: int = 0
 
     def add(self, assumed: _Assumed, *, times: int) -> None:
         charge = assumed.charge
@@ -47,6 +49,9 @@ class _Sum:
         self.leaf_cells += more
         self.leaf_cells_high += more * charge.is_high
         self.gangs += 0 if assumed.held else times
+        had = charge.resized(assumed.held)
+        self.cpu_millis += (charge.cpu_millis - had.cpu_millis) * times
+        self.memory_bytes += (charge.memory_bytes - had.memory_bytes) * times
         if charge.leaf_type is not None:
             self.by_leaf_type[charge.leaf_type] = self.by_leaf_type.get(charge.leaf_type, 0) + more
 
@@ -60,6 +65,8 @@ class _Sum:
             "leaf_cells_high": sums.leaf_cells_high + self.leaf_cells_high,
             "gangs": sums.gangs + self.gangs,
             "by_leaf_type": by_type,
+            "cpu_millis": sums.cpu_millis + self.cpu_millis,
+            "memory_bytes": sums.memory_bytes + self.memory_bytes,
         }
 
 

@@ -214,6 +214,12 @@ class Ledger(Protocol):
         left unchanged. Charges that cannot be stored (`check_storable`) are logged and skipped.
         """
 
+    async def recount(self, counted: Sequence[Charge], *, term: LeaderTerm) -> int:
+        """Set the CPU and memory of charged gangs; return how many charges changed.
+
+        A charge whose leaf cells differ from the given one has changed meanwhile, and is left.
+        """
+
     async def note_reclaimed(
         self, first_asked: Mapping[GangKey, datetime], *, term: LeaderTerm
     ) -> None:

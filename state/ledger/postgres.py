@@ -122,7 +122,7 @@ class PostgresLedger:
         self, live: Charge, leaf_count: int, *, limits: Sequence[Limit] = ()
     ) -> ChargeAnswer:
         """Change the leaf cells of a charged gang."""
-        grown = replace(live, leaf_count=leaf_count)
+        grown = live.resized(leaf_count)
         applicable = choose_applicable(grown, limits)
         extra = {"grows_from": live.leaf_count}
         return await self._ask(_Asked(charge=grown, limits=applicable, extra=extra))
@@ -131,7 +131,7 @@ class PostgresLedger:
         self, live: Charge, leaf_count: int, *, limits: Sequence[Limit] = ()
     ) -> ChargeAnswer:
         """Use a place of the charge for a new member, or else add leaf cells."""
-        grown = replace(live, leaf_count=live.leaf_count + leaf_count)
+        grown = live.resized(live.leaf_count + leaf_count)
         applicable = choose_applicable(grown, limits)
         extra = {"joins": leaf_count}
         return await self._ask(_Asked(charge=grown, limits=applicable, extra=extra))
@@ -200,6 +200,14 @@ class PostgresLedger:
         if drift != LedgerDrift():
             self._on_usage(())
         return drift
+
+    async def recount(self, counted: Sequence[Charge], *, term: LeaderTerm) -> int:
+        """Set the CPU and memory of charged gangs."""
+        charges = rows.to_charges_json(choose_storable(counted), ())
+        number = int(await self._write("recount", term, charges, self._now()))
+        if number:
+            self._on_usage(())
+        return number
 
     async def note_reclaimed(
         self, first_asked: Mapping[GangKey, datetime], *, term: LeaderTerm

@@ -39,6 +39,8 @@ def to_charge_row(charge: Charge) -> dict[str, Any]:
         "leaf_count_each": charge.leaf_count_each,
         "rises_to": None if charge.rises_to is None else to_text(charge.rises_to),
         "raised_from": None if charge.raised_from is None else to_text(charge.raised_from),
+        "cpu_millis": charge.cpu_millis,
+        "memory_bytes": charge.memory_bytes,
     }
 
 
@@ -124,6 +126,8 @@ def from_charge(row: Row) -> Charge:
         leaf_count_each=row.get("leaf_count_each"),
         rises_to=row.get("rises_to"),
         raised_from=row.get("raised_from"),
+        cpu_millis=row.get("cpu_millis") or 0,
+        memory_bytes=row.get("memory_bytes") or 0,
     )
 
 
@@ -165,10 +169,17 @@ def from_usage(row: Row) -> ScopeUsage:
         leaf_cells_high=row["leaf_cells_high"],
         gangs=row["gangs"],
         by_leaf_type=row["by_leaf_type"],
-        overflow=HeldSums(**(row["overflow"] or {})),
+        overflow=HeldSums(
+            **(row["overflow"] or {}),
+            cpu_millis=row["overflow_cpu_millis"] or 0,
+            memory_bytes=row["overflow_memory_bytes"] or 0,
+        ),
         day_micros=row["day_micros"],
         week_micros=row["week_micros"],
         month_micros=row["month_micros"],
+        total_micros=row["total_micros"],
+        cpu_millis=row["cpu_millis"],
+        memory_bytes=row["memory_bytes"],
         counted_at=datetime.fromisoformat(row["counted_at"]),
         version=row["version"],
     )

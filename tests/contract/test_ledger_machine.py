@@ -58,6 +58,9 @@ _LIMITS = [
     ),
     Limit(scope=Scope(_USERS[0], _GROUPS[0]), measure=Measure.HOURS_DAY, most=60),
     Limit(scope=Scope(None, _GROUPS[1]), measure=Measure.HOURS_MONTH, most=400),
+    Limit(scope=Scope(None, _GROUPS[0]), measure=Measure.HOURS_TOTAL, most=900),
+    Limit(scope=Scope(None, _GROUPS[0]), measure=Measure.CPU_MILLIS, most=9000),
+    Limit(scope=Scope(_USERS[1], _GROUPS[1]), measure=Measure.MEMORY_BYTES, most=20),
 ]
 _EMPTY = "TRUNCATE reclaimed_gangs, charges, past_charges, holdings, leaf_cell_days, leaderships"
 _CUT = """
@@ -76,6 +79,8 @@ charges = st.builds(
     leaf_count=st.integers(0, 5),
     places=st.integers(0, 4),
     leaf_count_each=st.sampled_from([None, 1]),
+    cpu_millis=st.integers(0, 4000),
+    memory_bytes=st.integers(0, 9),
     rises_to=st.sampled_from([None, None, ClassName("prod")]),
 )
 gangs = st.lists(st.sampled_from(_GANGS), unique=True).map(lambda names: [*map(gang_key, names)])
@@ -188,6 +193,14 @@ class _Machine(RuleBasedStateMachine):
     @rule()
     def expire(self) -> None:
         self._both(lambda ledger: ledger.expire(term=self._term))
+
+    @rule(number=st.integers(0, 9), leaf_count=st.integers(0, 5), cpu=st.integers(0, 4000))
+    def recount(self, number: int, leaf_count: int, cpu: int) -> None:
+        charge = self._chosen(number)
+        if charge is not None:
+            self._is_over_limits = True
+            counted = [replace(charge, leaf_count=leaf_count or charge.leaf_count, cpu_millis=cpu)]
+            self._both(lambda ledger: ledger.recount(counted, term=self._term))
 
     @rule(
         existing=st.lists(charges, unique_by=(lambda c: c.gang, lambda c: c.decision)),

@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import AsyncIterator
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -17,7 +18,16 @@ from tests.controlplane.cluster import ControlPlane, ControlPlaneOptions
 from tests.controlplane.waiting import poll_until
 from tests.e2e.control_planes import run_control_plane
 from tests.support.installed.installation import Installation, installed
-from tests.support.installed.policies import SHAPES, a_job, create_pod, pods_of, put_policy
+from tests.support.installed.policies import (
+    CONFIG_MAPS,
+    SHAPES,
+    a_job,
+    create_pod,
+    delete_policy,
+    pods_of,
+    policy_of_admin,
+    put_policy,
+)
 
 _PODS = "/api/v1/namespaces/default/pods"
 _PAGE = re.DOTALL | re.MULTILINE
@@ -185,6 +195,48 @@ async def test_a_pod_that_a_later_webhook_changes_is_refused(plane: ControlPlane
     finally:
         await plane.api.delete(_LATER)
         await later.stop()
+
+
+async def test_a_billing_system_raises_a_limit_until_a_moment(plane: ControlPlane) -> None:
+    await put_policy(
+        plane,
+        "quotas",
+        """
+groups:
+- name: vision
+  limits: {cpu: 1}
+  users: [{name: alice}]
+  billing: {identities: [bob], most: {cpu: 8}}
+""",
+    )
+    large = {"resources": {"requests": {"cpu": "4"}, "limits": {"nvidia.com/gpu": "1"}}}
+    spec = {"containers": [{"name": "main", "image": "hydra:1", **large}]}
+
+    async def is_admitted() -> bool:
+        try:
+            await create_pod(plane, "default", "paid", spec=spec, dryRun="All")
+        except ApiError as error:
+            return "4 CPUs more is asked for; the limit is 1 CPU" not in str(error)
+        return True
+
+    async def is_refused() -> bool:
+        return not await is_admitted()
+
+    await poll_until(is_refused, deadline_seconds=10, explain=lambda: "no quotas")
+    until = datetime.now(UTC) + timedelta(seconds=6)
+    limits = f'[{{group: vision, limits: {{cpu: 4}}, until: "{until.isoformat()}"}}]'
+    document = policy_of_admin("billing", f"limits: {limits}")
+    too_much = policy_of_admin("billing", f"limits: {limits.replace('cpu: 4', 'cpu: 9')}")
+    bob = plane.api_as("bob")
+    with pytest.raises(ApiError, match="cpu millis must be from 0 to 8000, not 9000"):
+        await bob.create(CONFIG_MAPS, too_much)
+    with pytest.raises(ApiError, match="may change no other document than Billing"):
+        await bob.create(CONFIG_MAPS, policy_of_admin("rules", "rules: []"))
+    await bob.create(CONFIG_MAPS, document)
+    await poll_until(is_admitted, deadline_seconds=5, explain=lambda: "the limit is not raised")
+    await poll_until(is_refused, deadline_seconds=15, explain=lambda: "the limit did not end")
+    for kind in ("billing", "quotas"):
+        await delete_policy(plane, kind)
 
 
 async def test_the_launcher_of_the_documentation_is_shaped_where_its_namespace_opts_in(

@@ -354,7 +354,7 @@ MUTATIONS = (
     Mutation(
         "leases are lost with a new topology",
         Adopter,
-        "_adopt_held",
+        "adopt_held",
         nothing,
         (
             topologies.test_places_that_are_held_survive_a_new_topology,

@@ -5,5 +5,6 @@ Imported by `webhook.reviews`, `webhook.guard` and `webhook.wiring`.
 
     decision_recorder  records each decision: metric, notice for an Event, log row for a replay
     refusal_log        records every refusal that no decision has recorded
+    limit_changes      records changes of limits by a billing system
     pending_events     keeps the text of an Event until its pod has a name, then writes it
 """

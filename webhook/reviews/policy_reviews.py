@@ -12,16 +12,24 @@ from kube.follow.policies import Object, PolicySink, is_policy, read_policy_text
 from kube.follow.priority_classes import PriorityClassSink
 from kube.marks import DEFAULT_LEAF_RESOURCES
 from policy.cluster.document import NodeCount
+from policy.documents.billing_document import BillingDocument
 from policy.documents.quotas_document import QuotasDocument
 from policy.documents.rule_checks import check_priorities
 from policy.errors import BackendError, Problem, RequestError, SpecError
-from policy.identity.ownership import Editor, check_other_change, check_quotas_change
+from policy.identity.ownership import (
+    Editor,
+    check_billing_change,
+    check_other_change,
+    check_quotas_change,
+)
 from policy.parser import LABEL, DocumentKind, parse_document
 from policy.policy import Policy
+from policy.quotas.billing import BilledLimits, billing_problems, changed_groups
 from policy.quotas.quota_table import QuotaGroup
 from policy.wording import count_of
 from state.ledger.ledger import Ledger
 from state.nodes.node_facts import NodeFacts
+from webhook.records.limit_changes import LimitChanges
 from webhook.wire import ALLOWED, ReviewRequest, ReviewResponse
 
 _LEDGER_SECONDS: Final = 1.0
@@ -42,8 +50,10 @@ class PolicyReviews:
         ledger: Ledger,
         nodes: NodeFacts,
         admins: Collection[str],
+        changes: LimitChanges,
     ) -> None:
         """`admins` are the users and groups that may change every document."""
+        self._changes = changes
         self._nodes = nodes
         self._policies = policies
         self._priorities = priorities
@@ -54,6 +64,8 @@ class PolicyReviews:
         """Raise SpecError for an invalid policy, RequestError for what the user may not change."""
         before, after = _policy_of(request.old_object), _policy_of(request.object)
         self._check_owner(request, before, after)
+        if _is_billing(before) or _is_billing(after):
+            self._check_billing(request, before, after)
         if after is not None:
             policy = self._policies.check(after)
             self._check_values(after, policy)
@@ -63,6 +75,22 @@ class PolicyReviews:
             # Deleted, or its label was removed: the others must be valid without it.
             await self._check_idle(self._policies.check_without(before))
         return ALLOWED
+
+    def _check_billing(
+        self, request: ReviewRequest, before: Object | None, after: Object | None
+    ) -> None:
+        """Refuse limits that no bounds allow; record all others."""
+        old, new = _billed(before) or (), _billed(after)
+        if new is None:
+            return  # its problems are told with the whole policy
+        table, now = self._policies.policy.quotas, self._changes.now()
+        problems = list(billing_problems(old, new, table=table, now=now))
+        if problems:
+            source = source_of(after or {})
+            raise SpecError([Problem(f"{source}: {one.path}", one.message) for one in problems])
+        if not request.dry_run:
+            about = after or before or {}
+            self._changes.record(about, old, new, editor=request.user.username)
 
     def _check_values(self, config_map: Object, policy: Policy) -> None:
         """Refuse classes that PriorityClasses order differently."""
@@ -125,6 +153,10 @@ class PolicyReviews:
             return
         in_force = self._policies.policy.quotas
         labels = [_label(one) for one in (before, after) if one is not None]
+        if set(labels) == {DocumentKind.BILLING.label}:
+            changed = changed_groups(_billed(before) or (), _billed(after) or ())
+            check_billing_change(editor, changed, in_force=in_force)
+            return
         kinds = [label == DocumentKind.QUOTAS.label for label in labels]
         if not all(kinds):
             is_shaping = DocumentKind.SHAPING.label in labels
@@ -156,6 +188,22 @@ def _policy_of(obj: Object | None) -> Object | None:
 
 def _label(config_map: Object) -> object:
     return config_map["metadata"]["labels"][LABEL]
+
+
+def _is_billing(config_map: Object | None) -> bool:
+    return config_map is not None and _label(config_map) == DocumentKind.BILLING.label
+
+
+def _billed(config_map: Object | None) -> tuple[BilledLimits, ...] | None:
+    """Return the limits of a Billing document; None if it cannot be parsed."""
+    if config_map is None or not _is_billing(config_map):
+        return ()
+    try:
+        document = parse_document(read_policy_text(config_map).text, kind=DocumentKind.BILLING)
+    except SpecError:
+        return None
+    assert isinstance(document, BillingDocument)
+    return document.build()
 
 
 def _groups(config_map: Object | None) -> tuple[QuotaGroup, ...] | None:

@@ -10,6 +10,7 @@ import pytest
 from aiohttp import web
 
 from policy.errors import SettingsError
+from service import slow_connections
 from service.health import Health
 from service.http import build_app
 from service.metrics import ServiceMetrics
@@ -179,3 +180,19 @@ async def test_a_taken_port_is_told_in_one_line() -> None:
         f"cannot listen on {address}: another process listens there; "
         "stop it, or choose another address with --listen"
     )
+
+
+async def test_a_connection_that_sends_no_whole_header_is_closed(
+    http: aiohttp.ClientSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(slow_connections, "_HEADER_SECONDS", 0.2)
+    monkeypatch.setattr(slow_connections, "_EVERY_SECONDS", 0.05)
+    async with _serve(Health()) as service:
+        assert (await _get(http, f"{service.url}/healthz"))[0] == 200
+        port = int(service.url.rsplit(":", 1)[1])
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        writer.write(b"GET /healthz HTTP/1.1\r\nHost:")
+        async with asyncio.timeout(5):
+            assert await reader.read() == b"", "closed by the server"
+        writer.close()
+        assert (await _get(http, f"{service.url}/healthz"))[0] == 200, "one that has asked stays"

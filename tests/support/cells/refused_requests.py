@@ -302,6 +302,10 @@ def no_pod_group() -> Reason:
     return explain(ReasonCode.NO_POD_GROUP, gang="ns/bert")
 
 
+def no_scheduler() -> Reason:
+    return explain(ReasonCode.NO_SCHEDULER, gang="ns/bert", scheduler="mine")
+
+
 def unknown_class() -> Reason:
     return explain(
         ReasonCode.UNKNOWN_CLASS, gang="ns/bert", problem="class x is not in the document"

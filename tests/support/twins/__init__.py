@@ -5,6 +5,7 @@
     ledger       the ledger
     ages         the ages of gangs that were reclaimed
     sums         sums over charges
+    comparisons  comparisons of charges
     usage        usage in memory beside the ledger
     log          the decision log
     history      the history of gangs

@@ -31,6 +31,7 @@ from state.ledger.ledger import (
     choose_storable,
 )
 from tests.support.twins.ages import KeptAges
+from tests.support.twins.comparisons import is_as_seen, is_of, is_same, recounted
 from tests.support.twins.sums import split_days, sums_of
 
 _MICROSECOND = timedelta(microseconds=1)
@@ -104,12 +105,12 @@ class MemoryLedger:
         """Change the leaf cells of a charged gang."""
         existing = self._live.get(live.gang)
         if existing is None:
-            return await self.charge(replace(live, leaf_count=leaf_count), limits=limits)
+            return await self.charge(live.resized(leaf_count), limits=limits)
         self._check_available()
         if existing.charge != live:
             return Held(live=existing, usage=self._usages(existing.charge))
         places = existing.charge.places if leaf_count >= live.leaf_count else 0
-        grown = replace(existing.charge, leaf_count=leaf_count, places=places)
+        grown = replace(existing.charge.resized(leaf_count), places=places)
         return self._replace(existing, grown, limits)
 
     def _replace(
@@ -164,7 +165,7 @@ class MemoryLedger:
     ) -> ChargeAnswer:
         """Use a place of the charge for a new member, or else add leaf cells."""
         existing = self._live.get(live.gang)
-        live = existing.charge if existing and _is_of(existing.charge, live) else live
+        live = existing.charge if existing and is_of(existing.charge, live) else live
         taken = 1 if live.leaf_count_each is None else leaf_count
         if existing is None or existing.charge != live or live.places < taken:
             grown = live.leaf_count + leaf_count
@@ -235,8 +236,8 @@ class MemoryLedger:
             gang
             for gang, charge in wanted.items()
             if gang in self._live
-            and not _is_same(self._live[gang].charge, charge)
-            and _is_as_seen(self._live[gang], known.get(gang))
+            and not is_same(self._live[gang].charge, charge)
+            and is_as_seen(self._live[gang], known.get(gang))
         ]
         for gang in wanted.keys() & self._live.keys():
             self._live[gang] = replace(self._live[gang], expires_at=None)
@@ -247,6 +248,15 @@ class MemoryLedger:
         for charge in created:
             self._put(LiveCharge(charge=charge, charged_at=self._clock(), expires_at=None))
         return LedgerDrift(released=released, created=created, corrected=corrected)
+
+    async def recount(self, counted: Sequence[Charge], *, term: LeaderTerm) -> int:
+        """Set the CPU and memory of charged gangs."""
+        self._fence(term)
+        found = [recounted(self._live.get(one.gang), one) for one in choose_storable(counted)]
+        changed = [live for live in found if live is not None]
+        for live in changed:
+            self._put(live)
+        return len(changed)
 
     async def note_reclaimed(
         self, first_asked: Mapping[GangKey, datetime], *, term: LeaderTerm
@@ -371,6 +381,7 @@ class MemoryLedger:
             day_micros=self._micros_since(scope, today),
             week_micros=self._micros_since(scope, today - timedelta(days=today.weekday())),
             month_micros=self._micros_since(scope, today.replace(day=1)),
+            total_micros=self._micros_since(scope, date(1970, 1, 1)),
             counted_at=self._clock(),
             version=self._version,
         )
@@ -382,19 +393,3 @@ class MemoryLedger:
             for charge, since, until in self._billed()
             if scope in charge.scopes and charge.rises_to is None
         )
-
-
-def _is_same(one: Charge, other: Charge) -> bool:
-    return replace(one, decision=other.decision) == other
-
-
-def _is_of(charge: Charge, asked: Charge) -> bool:
-    keys = [(one.decision, one.user, one.group, one.class_name) for one in (charge, asked)]
-    return keys[0] == keys[1]
-
-
-def _is_as_seen(live: LiveCharge, seen: LiveCharge | None) -> bool:
-    if seen is None:
-        return True
-    before, now = ((one.charged_at, one.charge.leaf_count) for one in (seen, live))
-    return before == now

@@ -23,6 +23,8 @@ def sums_of(held: Sequence[Charge]) -> dict[str, Any]:
         "leaf_cells_high": sum(charge.leaf_count for charge in held if charge.is_high),
         "gangs": len(held),
         "by_leaf_type": dict(by_type),
+        "cpu_millis": sum(charge.cpu_millis for charge in held),
+        "memory_bytes": sum(charge.memory_bytes for charge in held),
     }
 
 

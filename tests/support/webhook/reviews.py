@@ -124,3 +124,4 @@ class Webhook:
             Responding(one, reviews.refusals)
             for one in (reviews.pods, reviews.guard, reviews.templates, reviews.bindings)
         )
+        self.documents = Responding(reviews.policies, reviews.refusals)

@@ -142,13 +142,16 @@ default: x
             "apiVersion: v1\nkind: Rule",
             [
                 'apiVersion: must be cellgate.io/v1, not "v1"',
-                "kind: must be one of Classes, Rules, Cluster, Quotas, Identity, Shaping, "
+                "kind: must be one of Classes, Rules, Cluster, Quotas, Identity, Shaping, Billing, "
                 'not "Rule"',
             ],
         ),
         (
             "apiVersion: cellgate.io/v1\nkind: [Rules]",
-            ["kind: must be one of Classes, Rules, Cluster, Quotas, Identity, Shaping, not a list"],
+            [
+                "kind: must be one of Classes, Rules, Cluster, Quotas, Identity, Shaping, Billing, "
+                "not a list"
+            ],
         ),
         (
             "apiVersion: v1\nkind: Rules\nrules: []",
@@ -219,7 +222,7 @@ def test_an_unknown_label_is_refused() -> None:
         Problem(
             "cellgate.io/policy",
             '"Rules" is not a kind of policy document; the kinds are '
-            "classes, rules, cluster, quotas, identity, shaping",
+            "classes, rules, cluster, quotas, identity, shaping, billing",
         ),
     )
 

@@ -56,7 +56,8 @@ def test_rules_after_one_that_does_not_say_what_it_does_are_left_for_later() -> 
 def test_quotas_with_an_unknown_key_are_compared_with_the_classes() -> None:
     quotas = f"{HEAD}Quotas\ngroups: [{{name: vision, over: nosuch, limits: {{cells: 4}}}}]\n"
     assert [one.partition(": ")[2] for one in _problems(classes=CLASSES_TEXT, quotas=quotas)] == [
-        "groups[0].limits.cells: unknown key; known keys are leafCells, leafCellsHigh, gangs, "
+        "groups[0].limits.cells: unknown key; known keys are leafCells, leafCellsHigh, gangs, cpu, "
+        "memory, "
         "leafCellHours, byLeafType",
         'groups[0].over: "nosuch" is not one of the classes prod, test, oppo, nor fail or queue',
     ]

@@ -4,6 +4,7 @@ import pytest
 
 from extender.cells.model import Decision, Place, Preempt, Reason, ReasonCode, Wait
 from extender.cluster.journal import DecisionContext
+from extender.inspection.hived_views import show_group
 from extender.outcomes.outcomes import EndedBy
 from policy.submission import GangKey, NodeName
 from state.log.records import RowKind
@@ -173,6 +174,14 @@ def test_a_gang_that_is_downgraded_is_told_by_whom(shell: Shell) -> None:
     add(shell, a_hived_pod("high", priority=5))
     decision = decide(shell, "high")
     shell.outcomes.decided(decision)
+    (low,) = [gang for gang in shell.cluster.gangs() if gang.downgraded_by is not None]
+    at = shell.outcomes.downgrades.get(low.gang)
+    shown = show_group(low, name="low", leaves=None, downgraded_at=at)["status"]
+    assert at is not None
+    assert shown["lazyPreemptionStatus"] == {
+        "preemptor": "high",
+        "preemptionTime": at.strftime("%Y-%m-%dT%H:%M:%SZ"),
+    }
     ((name, message),) = shell.events.said("Downgraded")
     assert name == "low"
     assert "gang lab/high has a higher priority" in message

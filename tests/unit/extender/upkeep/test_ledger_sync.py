@@ -142,6 +142,20 @@ async def test_a_whole_gang_is_charged_for_what_its_pods_ask_for() -> None:
     assert await books.held() == 10
 
 
+async def test_cpu_and_memory_are_counted_by_the_pods() -> None:
+    books, decision = Books(a_while_ago), uuid4()
+    charge = replace(gang_charge("g", decision=decision), cpu_millis=99)
+    await books.ledger.charge(charge)
+    books.shell.pods.upsert(member("a", decision).with_cpu("1500m"))
+    await books.keeper.compare()
+    scope = Scope(UserName("alice"))
+    assert (await books.ledger.usage(scope)).cpu_millis == 3000, "the other is like this one"
+    books.shell.pods.upsert(member("b", decision).with_cpu("500m"))
+    await books.keeper.compare()
+    assert (await books.ledger.usage(scope)).cpu_millis == 2000
+    assert await books.held() == 16
+
+
 async def test_members_without_leaf_cells_are_not_charged_once_they_are_seen() -> None:
     books, decision = Books(a_while_ago), uuid4()
     await books.ledger.charge(gang_charge("g", decision=decision))

@@ -130,7 +130,7 @@ groups:
         "cm/quotas: groups[0].limits.leafCellHours.day: must be a number of hours from 0 to "
         '1000000000, not "soon"',
         "cm/quotas: groups[0].limits.leafCellHours.year: unknown key; known keys are day, week, "
-        "month",
+        "month, total",
         "cm/quotas: groups[0].limits.byLeafType.A100: must be a whole number, not 1.5",
         'cm/quotas: groups[0].over: must be fail, queue or the name of a class: "Nowhere!" is not '
         "a Kubernetes name (lower-case letters, digits, - and ., a letter or digit at both ends)",
@@ -188,6 +188,39 @@ def test_there_may_be_a_document_for_each_group_looked_at_by_their_names() -> No
     paying = policy.quotas.find(ALICE, (), named=None, path="")
     assert paying is not None
     assert paying.name == "first"
+
+
+def test_cpu_memory_and_a_total_are_limits_too() -> None:
+    limits = "{cpu: 1.5k, memory: 512Gi, leafCellHours: {total: 1000}}"
+    group = table_of(f"{HEAD}Quotas\ngroups: [{{name: vision, limits: {limits}}}]").group(VISION)
+    assert group is not None
+    assert {limit.measure: limit.most for limit in group.limits(ZOE)} == {
+        Measure.HOURS_TOTAL: 1000,
+        Measure.CPU_MILLIS: 1_500_000,
+        Measure.MEMORY_BYTES: 512 * 2**30,
+    }
+
+
+def test_users_share_the_cpu_of_their_group() -> None:
+    text = f"""{HEAD}Quotas
+groups:
+- name: vision
+  limits: {{cpu: 8, memory: 1Ti, leafCellHours: {{total: 10}}}}
+  users:
+  - {{name: alice, limits: {{cpu: 5, memory: 600Gi}}}}
+  - {{name: bob, limits: {{cpu: 3500m, memory: many}}}}
+  eachUser: {{limits: {{memory: 2Ti, leafCellHours: {{total: 11}}}}}}
+"""
+    assert _problems(quotas(text)) == [
+        'cm/quotas: groups[0].users[1].limits.memory: must be a quantity such as 4, "500m" or '
+        '16Gi, not "many"',
+        "cm/quotas: groups[0].users: limits.cpu of 2 users add up to 8.5, more than "
+        "groups[0].limits.cpu, which is 8",
+        "cm/quotas: groups[0].eachUser.limits.memory: is 2.19902e+12, more than "
+        "groups[0].limits.memory, which is 1.09951e+12",
+        "cm/quotas: groups[0].eachUser.limits.leafCellHours.total: is 11, more than "
+        "groups[0].limits.leafCellHours.total, which is 10",
+    ]
 
 
 CLAIMED = f"""{HEAD}Quotas

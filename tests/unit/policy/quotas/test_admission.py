@@ -139,6 +139,21 @@ def test_notes_are_told_too() -> None:
             "a month. It would fit in the next month (UTC).",
         ),
         (
+            too_much(Measure.HOURS_TOTAL, used=9000.26, asked=0, most=9000),
+            "alice in group vision used 9000.3 leaf-cell-hours in total; the limit is 9000. "
+            "An admin can raise the limit.",
+        ),
+        (
+            too_much(Measure.CPU_MILLIS, used=6000, asked=4500, most=8000),
+            "alice in group vision holds 6 CPUs and 4.5 CPUs more is asked for; the limit is "
+            "8 CPUs. A gang with 2 CPUs would fit.",
+        ),
+        (
+            too_much(Measure.MEMORY_BYTES, used=2**36, asked=2**30, most=2**36),
+            "alice in group vision holds 64Gi of memory and 1Gi of memory more is asked for; the "
+            "limit is 64Gi of memory.",
+        ),
+        (
             Exceeded(
                 limit=Limit(
                     scope=SHARED,

@@ -6,6 +6,8 @@ from typing import Any
 import pytest
 
 from kube import marks
+from policy.quotas.limits import Scope
+from policy.submission import GroupName
 from simulation.objects.patch import json_patch
 from tests.support.kube.pods import PodBuilder, a_pod
 from tests.support.policy.documents import HEAD
@@ -57,6 +59,21 @@ async def test_a_pod_whose_leaf_cells_a_shape_takes_away_is_not_charged() -> Non
     )
     again = await _mutated(webhook, PodBuilder(stored), by="shape")
     assert again == stored
+
+
+async def test_what_shapes_fix_counts_for_limits_of_cpu_and_memory() -> None:
+    quotas = f"""{HEAD}Quotas
+groups: [{{name: vision, limits: {{cpu: 10, memory: 1Ti}}, users: [{{name: alice}}]}}]
+"""
+    webhook = _webhook("- {name: a, fixedRequests: {cpu: 3, memory: 1Gi}}", quotas=quotas)
+    gang = a_pod("a").with_container({"nvidia.com/gpu": "1", "cpu": "64"}).in_gang("g", size=3)
+    await _mutated(webhook, gang)
+    usage = await webhook.world.ledger.usage(Scope(None, GroupName("vision")))
+    assert (usage.cpu_millis, usage.memory_bytes) == (9000, 3 * 2**30)
+    answer = await webhook.pods.mutate(a_review(a_pod("b").with_gpus(1)))
+    assert "Group vision holds 9 CPUs and 3 CPUs more is asked for; the limit is 10 CPUs." in (
+        answer.message
+    )
 
 
 async def test_hiveds_annotation_cannot_ask_for_other_leaf_cells() -> None:

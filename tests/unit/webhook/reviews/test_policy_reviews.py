@@ -7,6 +7,7 @@ import pytest
 from kube.follow.priority_classes import PriorityClassSink
 from policy.cluster.document import LiveNode
 from policy.submission import NodeName
+from service.clock import Clock
 from state.nodes.node_facts import NodeFacts
 from state.nodes.seen_nodes import SeenNodes
 from tests.support.kube.config_maps import a_policy_map
@@ -16,6 +17,7 @@ from tests.support.state.charges import TERM
 from tests.support.twins.seen_nodes import MemorySeenNodes
 from tests.support.webhook.review_requests import a_review
 from tests.support.webhook.reviews import Responding, Webhook
+from webhook.records.limit_changes import LimitChanges
 from webhook.reviews import policy_reviews
 from webhook.reviews.policy_reviews import PolicyReviews
 from webhook.wire import ReviewResponse
@@ -44,6 +46,7 @@ def _reviews(webhook: Webhook, *, seen: SeenNodes | None = None, **values: int) 
                 seen, document=lambda: webhook.sink.policy.cluster, monotonic=lambda: 0.0
             ),
             admins=["root"],
+            changes=LimitChanges(log=webhook.log, events=webhook.events, clock=Clock()),
         )
     )
 
