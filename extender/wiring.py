@@ -197,6 +197,7 @@ class ExtenderState:
         )
         if self.ledger_sync is not None:
             self.ledger_sync.on_freed.append(queue.note_freed)
+        queue.on_charged.append(self.runs.note_charged)
         return queue
 
     def _build_class_raiser(self, ledger: Ledger, client: KubeClient) -> ClassRaiser:

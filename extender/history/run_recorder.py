@@ -33,7 +33,7 @@ from kube.api.client import Object
 from kube.lives.pod_lives import read_life
 from kube.read.managed_pod import ManagedPod
 from policy.errors import BackendError
-from policy.submission import PodUid
+from policy.submission import GangKey, PodUid
 from service.clock import Clock
 from state.history.facts import Certainty, GangFacts
 from state.history.runs import RecordedPod, RunHistory
@@ -99,6 +99,10 @@ class RunRecorder:
 
     def _note_cause(self, pod: ManagedPod, why: str) -> None:
         self.book.note_cause(pod.uid, Cause(at=self._now(), why=why))
+
+    def note_charged(self, gang: GangKey) -> None:
+        """A gang that waited for quota was charged."""
+        self.book.note_admitted(gang, now=self._now())
 
     def _note_victims(self, decision: Preempt) -> None:
         self.book.note_victims(decision.victims, preemptor=str(decision.request.gang))

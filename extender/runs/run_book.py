@@ -99,6 +99,13 @@ class RunBook:
             pod.cause = cause
             self._touch(run, uid)
 
+    def note_admitted(self, gang: GangKey, *, now: float) -> None:
+        """A gang that waited for quota was charged."""
+        for run in self._of_gang.get(gang, ()):
+            if run.admitted is None and not run.has_ended:
+                run.admitted = now
+                self._changed.setdefault(run.name, (run, {}))
+
     def note_victims(self, gangs: Iterable[GangKey], *, preemptor: str) -> None:
         """The engine chose gangs as victims of another one; some program will end them."""
         for gang in gangs:

@@ -135,6 +135,11 @@ async def test_people_read_what_their_role_allows(
         )
         assert (await _ask(cellgate, path))[0] == 401
     assert (await _ask(cellgate, "/v1/simulate", token=inspector, json={}))[0] == 400
+    # Every user reads the own runs.
+    assert await _ask(cellgate, "/v1/runs", token=nobody) == (200, {"items": []})
+    status, told = await _ask(cellgate, "/v1/runs?user=bob", token=nobody)
+    assert (status, "only the own runs" in str(told)) == (403, True)
+    assert (await _ask(cellgate, "/v1/usage?by=team", token=nobody))[0] == 400
     assert (await _ask(cellgate, "/v1/simulate", token=nobody, json={}))[0] == 403
     assert (await _ask(cellgate, "/v1/gangs", token="made-up"))[0] == 401
 

@@ -62,15 +62,16 @@ async def test_a_gang_waits_behind_its_gate_until_the_one_before_has_ended(
     assert "placed on node" in await told(plane, pods, "next", reason="Placed")
 
 
-async def test_a_gang_is_not_planned_on_nodes_that_it_cannot_use(
+async def test_each_member_is_planned_on_a_node_that_it_can_use(
     plane: ControlPlane, pods: str
 ) -> None:
     nodes = (await plane.api.get("/api/v1/nodes"))["items"]
-    name = nodes[-1]["metadata"]["name"]
-    selector = {"kubernetes.io/hostname": name}
-    await create(plane, pods, [a_gang_pod("picky", 0, size=1, gpus=1, nodeSelector=selector)])
-    (pod,) = await running(plane, pods, "picky", size=1)
-    assert pod["spec"]["nodeName"] == name
+    names = [node["metadata"]["name"] for node in (nodes[-1], nodes[0])]
+    chosen = [{"kubernetes.io/hostname": name} for name in names]
+    pair = [a_gang_pod("picky", i, size=2, gpus=1, nodeSelector=chosen[i]) for i in range(2)]
+    await create(plane, pods, pair)
+    members = await running(plane, pods, "picky", size=2)
+    assert [pod["spec"]["nodeName"] for pod in members] == names
 
 
 async def test_a_gang_is_planned_where_its_volume_is(

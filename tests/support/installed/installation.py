@@ -186,8 +186,9 @@ class Installation:
         address = f"127.0.0.1:{self.extender_ports[replica]}"
         tls = ["--tls", "--certs", str(self._mounted)] if self._serves_tls else []
         gentle = ["--gentle-reclaim"] if "gentle-reclaim" in self._components else []
-        flags = ("--listen", address, "--pod-name", await self._stand_in(replica), *tls, *gentle)
-        flags += tuple(self._extender_flags)
+        spool = str(self._plane.directory / f"extender-spool-{replica}")
+        own = ("--pod-name", await self._stand_in(replica), "--spool-dir", spool)
+        flags = ("--listen", address, *own, *tls, *gentle, *self._extender_flags)
         self.extenders[replica] = await self._start("extender", *flags)
         await self.wait_ready(self.url_of(replica))
 

@@ -125,6 +125,16 @@ def test_ended_runs_that_are_never_recorded_are_bounded_and_counted() -> None:
     assert [run.name for run, _ in book.take_changed(9)] == ["p3", "p4"]
 
 
+def test_a_gang_that_waited_for_quota_is_admitted_when_it_is_charged() -> None:
+    book = _book(replace(_pod("a", 1), is_admitted=False))
+    book.take_changed(9)
+    book.note_admitted(_GANG, now=7)
+    [(run, changed)] = book.take_changed(9)
+    assert (summarise(run).admitted, changed) == (7, [])
+    book.note_admitted(_GANG, now=9)
+    assert book.take_changed(9) == []
+
+
 def _ended(*pods: SeenPod, gone: str = "", cause: str = "") -> Run:
     book = _book(*pods)
     for uid in cause.split():
