@@ -50,7 +50,7 @@ def check_over(group: QuotaGroup, classes: Classes) -> str | None:
     if not group.lowers:
         return None
     if not classes.is_listed(name):
-        return f"{_unknown_class(name, classes)}, nor fail or queue"
+        return f"{_unknown_class(name, classes)}; use fail, queue or a class"
     if classes.rank(name) == 0:
         return f"{name} is the highest class: no gang can be lowered to it"
     return None

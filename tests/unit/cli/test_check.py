@@ -51,7 +51,8 @@ def test_every_problem_of_every_file_is_told(
         f'{bad}: expected a policy document, not "just a text"',
         f"{bad}: line 21, column 1: not valid YAML: did not find expected node content",
         f"{bad}: groups[1]: must be a mapping, not 5",
-        f'{bad}: groups[0].over: "nowhere" is not a class: there is no Classes document',
+        f'{bad}: groups[0].over: "nowhere" is not a class: there is no Classes document; '
+        "use fail, queue or a class",
         "ConfigMap cellgate-rules: rules[1].user: is not a valid regular expression: missing ) in "
         '"("',
         'ConfigMap cellgate-rules: rules[0].then: "nowhere" is not a class: there is no '

@@ -161,7 +161,7 @@ groups:
 @pytest.mark.parametrize(
     ("over", "problem"),
     [
-        ("que", '"que" is not one of the classes prod, test, oppo, nor fail or queue'),
+        ("que", '"que" is not one of the classes prod, test, oppo; use fail, queue or a class'),
         ("prod", "prod is the highest class: no gang can be lowered to it"),
     ],
 )
