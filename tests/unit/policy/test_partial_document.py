@@ -59,7 +59,8 @@ def test_quotas_with_an_unknown_key_are_compared_with_the_classes() -> None:
         "groups[0].limits.cells: unknown key; known keys are leafCells, leafCellsHigh, gangs, cpu, "
         "memory, "
         "leafCellHours, byLeafType",
-        'groups[0].over: "nosuch" is not one of the classes prod, test, oppo; use fail, queue or a class',
+        'groups[0].over: "nosuch" is not one of the classes prod, test, oppo; '
+        "use fail, queue or a class",
     ]
 
 
