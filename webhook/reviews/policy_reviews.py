@@ -153,10 +153,12 @@ class PolicyReviews:
             return
         in_force = self._policies.policy.quotas
         labels = [_label(one) for one in (before, after) if one is not None]
-        if set(labels) == {DocumentKind.BILLING.label}:
+        if DocumentKind.BILLING.label in labels:
+            # Also if only one of the two is a Billing document: a label can be changed.
             changed = changed_groups(_billed(before) or (), _billed(after) or ())
             check_billing_change(editor, changed, in_force=in_force)
-            return
+            if set(labels) == {DocumentKind.BILLING.label}:
+                return
         kinds = [label == DocumentKind.QUOTAS.label for label in labels]
         if not all(kinds):
             is_shaping = DocumentKind.SHAPING.label in labels

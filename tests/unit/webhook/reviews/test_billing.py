@@ -160,3 +160,9 @@ async def test_no_other_user_changes_the_limits_of_billing(user: str) -> None:
     assert "may not change the billed limits of group vision" in answer.message
     _, answer = await _change(billing(), user=user, old=billing(entry("leafCells: 100")))
     assert not answer.is_allowed
+    for kinds in (("billing", "rules"), ("rules", "billing")):
+        texts = {"billing": billing(entry("leafCells: 100")), "rules": f"{HEAD}Rules\nrules: []"}
+        before, after = (a_policy_map(kind, texts[kind], name="one") for kind in kinds)
+        webhook = Webhook({"quotas": QUOTAS})
+        answer = await webhook.documents.validate(a_review(after, user=user, old=before))
+        assert "may not change the billed limits of group vision" in answer.message, "by its label"
