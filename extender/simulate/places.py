@@ -5,7 +5,9 @@ from dataclasses import replace
 from math import inf
 from typing import Any
 
-from extender.cells.model import Decision, Reason
+from extender.cells.answers import reject
+from extender.cells.budget import LARGEST_GANG
+from extender.cells.model import Decision, Reason, ReasonCode
 from extender.feeds.pod_feed import PodSink
 from extender.feeds.pod_needs import PodNeeds
 from extender.planning.cluster_cells import ClusterCells
@@ -58,6 +60,10 @@ class PlaceSimulator:
         reason = self._reason_to_hold(pod)
         if reason is not None:
             return reason
+        queued = self._queued(pod)
+        if queued.gang_size > LARGEST_GANG:  # before all its members are imagined
+            told = {"size": queued.gang_size, "limit": LARGEST_GANG}
+            return reject(queued.request, ReasonCode.TOO_LARGE, **told)
         uids = self._uids(pod)
         try:
             with self._needs.nodes.assuming(dict.fromkeys(uids, read_node_pod(stored))):
@@ -79,9 +85,8 @@ class PlaceSimulator:
         for member in (*self._pods.of_gang(gang.key), *self._pods.helpers.of_gang(gang.key)):
             if not member.is_deleting:
                 gang.put(self._queued(member))
-        for uid in uids[1:]:
-            if len(gang.pods) >= gang.left.created_first:
-                break
+        missing = gang.left.created_first - len(gang.pods)  # like the first, so it stays true
+        for uid in uids[1 : 1 + max(0, missing)]:
             gang.put(replace(first, request=replace(first.request, member=uid)))
         return gang
 

@@ -1,5 +1,6 @@
 """What a simulation says beyond what random histories cover: what is missing, or cannot be read."""
 
+import time
 from typing import Any
 
 import pytest
@@ -95,3 +96,15 @@ async def test_a_gang_of_which_members_exist_is_simulated_with_them() -> None:
         other = await world.simulate(pods[1], user="bob")
     assert other.admission.refusal is not None
     assert "submitter bob instead of alice" in other.admission.refusal
+
+
+async def test_a_very_large_gang_does_not_block_the_leader() -> None:
+    began = time.perf_counter()
+    told = await SimulatedWorld().simulate(_gang(size=150_000)[0], user="alice")
+    assert foretold(told) == (
+        "gang lab/g has 150000 members; the limit is 10000; split it into several gangs"
+    )
+    assert time.perf_counter() - began < 2
+    told = await SimulatedWorld().simulate(_gang(size=9_999)[0], user="alice")
+    assert "needs 9999 x 8 leaf cells" in str(foretold(told))
+    assert time.perf_counter() - began < 10  # the time grew with the square of the size
