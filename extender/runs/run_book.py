@@ -58,8 +58,9 @@ class RunBook:
         """A pod appeared or changed."""
         run = self._run_of.get(seen.uid)
         before = run.pods[seen.uid] if run is not None else None
-        if run is not None and seen.life.has_finished:
-            seen = replace(seen, gang=run.gang)  # marks of a pod that has ended mean nothing new
+        is_ending = seen.life.has_finished or seen.life.asked_to_end is not None
+        if run is not None and is_ending:
+            seen = replace(seen, gang=run.gang)  # its marks mean nothing new, and are read alone
         if before is not None and before.seen == seen:
             return
         pod = before or RunPod(seen)

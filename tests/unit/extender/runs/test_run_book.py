@@ -261,3 +261,10 @@ def test_a_run_is_summed_up_from_its_pods() -> None:
     assert (found.leaf_count, found.member_count, found.restarts) == (16, 2, 2)
     assert found.nodes == ("n1", "n2")
     assert how_pod_ended(run.pods[PodUid("a")]) is not None
+
+
+def test_a_pod_that_is_told_to_end_stays_in_its_run_whatever_its_marks_say_then() -> None:
+    """Such as a member that joined a gang by its controller: its own marks do not say so."""
+    book = _book(_pod("a", 1), _pod("b", 1))
+    book.see(replace(_pod("b", 1, asked_to_end=5), gang=GangKey("lab", "bert")), now=5)
+    assert _runs(book) == [{"a", "b"}]
