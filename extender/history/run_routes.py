@@ -5,7 +5,7 @@ are answered from Postgres: while it is unavailable, they are refused.
 """
 
 from collections.abc import Callable, Mapping
-from datetime import UTC, datetime, timedelta
+from datetime import MAXYEAR, UTC, datetime, timedelta
 from typing import Any, Final
 
 from aiohttp import web
@@ -21,6 +21,7 @@ from state.history.runs import RunFilter, RunHistory, RunPosition
 
 _USUAL_DAYS: Final = 30
 _MOST_DAYS: Final = 1100
+_FIRST_YEAR: Final = 1970
 _RUN_PARAMETERS: Final = frozenset(
     {"user", "group", "vc", "gang", "outcome", "state", "since", "until", "members", "limit",
      "after"}
@@ -128,6 +129,8 @@ def _read_time(query: Mapping[str, str], name: str) -> datetime | None:
     try:
         # In a query, a plus sign stands for a space.
         time = datetime.fromisoformat(text.replace(" ", "+"))
+        if not _FIRST_YEAR <= time.year < MAXYEAR:  # days before it, and other zones, have a date
+            raise ValueError
         return time if time.tzinfo is not None else time.replace(tzinfo=UTC)
     except ValueError as exc:
         hint = "such as 2026-03-01 or 2026-03-01T12:00:00Z"

@@ -170,7 +170,8 @@ class WaitingNotes:
         await asyncio.gather(*map(write, due))
 
     async def _write(self, uid: PodUid, writer: WriteMessages, *, writing: Writing) -> None:
-        del self._due[uid]
+        if self._due.pop(uid, None) is None:
+            return  # released while others were written to
         pod = self._pods.get(uid)
         entry = self._waiting.of_pod(pod) if pod is not None and pod.is_gated else None
         if pod is None or entry is None or self._has_place(uid):

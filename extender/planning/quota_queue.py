@@ -12,7 +12,6 @@ import asyncio
 import logging
 from collections.abc import Callable, Collection, Hashable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from math import inf
 from typing import Final, NoReturn
 
 from extender.feeds.charges import to_charge, with_amounts
@@ -118,10 +117,10 @@ class QuotaQueue:
 
         Where `freed` is given, only gangs that are charged to these accounts are tried.
         """
-        too_much: dict[Hashable, int] = {}
+        too_much: dict[Hashable, Charge] = {}
         for pod, *others in self._oldest_first(freed):
             charge = self._due(pod, others)
-            if charge is None or charge.leaf_count >= too_much.get(_kind(charge), inf):
+            if charge is None or _is_at_least(charge, too_much.get(_kind(charge))):
                 continue
             try:
                 is_charged = await self._try(charge, pod)
@@ -131,7 +130,7 @@ class QuotaQueue:
             if is_charged:
                 self._note_charged(pod)
             else:
-                too_much[_kind(charge)] = charge.leaf_count
+                too_much[_kind(charge)] = charge
 
     def _due(self, first: ManagedPod, others: Sequence[ManagedPod]) -> Charge | None:
         """Return what to charge a gang; None while members are missing, or if it does not say.
@@ -215,3 +214,13 @@ class QuotaQueue:
 def _kind(charge: Charge) -> Hashable:
     """Return the accounts that a gang is charged to."""
     return charge.user, charge.group, charge.class_name, charge.is_high, charge.leaf_type
+
+
+def _is_at_least(charge: Charge, other: Charge | None) -> bool:
+    """Whether a charge is as large as another one: limits may be about CPU and memory, too."""
+    return (
+        other is not None
+        and charge.leaf_count >= other.leaf_count
+        and charge.cpu_millis >= other.cpu_millis
+        and charge.memory_bytes >= other.memory_bytes
+    )

@@ -104,7 +104,8 @@ class RunBook:
         for run in self._of_gang.get(gang, ()):
             if run.admitted is None and not run.has_ended:
                 run.admitted = now
-                self._changed.setdefault(run.name, (run, {}))
+                # With a pod: the history finds a run by its pods, whatever its name is here.
+                self._touch(run, next(iter(run.pods)))
 
     def note_victims(self, gangs: Iterable[GangKey], *, preemptor: str) -> None:
         """The engine chose gangs as victims of another one; some program will end them."""

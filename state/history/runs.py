@@ -3,6 +3,7 @@
 Administrators can also query the views `leaf_cell_hours`, `waiting_times` and `preemptions`.
 """
 
+import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from datetime import datetime
@@ -18,6 +19,8 @@ from state.history.facts import Certainty, GangFacts, decode_facts
 
 _COLUMNS: Final = [one.name for one in fields(GangFacts)]
 _JSON_COLUMNS: Final = ("labels", "members")
+_AT_ONCE: Final = 50
+"""Runs that are decoded in one piece: some milliseconds."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -114,7 +117,7 @@ class PostgresHistory:
     ) -> list[StoredRun]:
         """Return runs, the newest first."""
         names = (wanted.user_name, wanted.group_name, wanted.vc, wanted.gang, wanted.outcome)
-        position = (before.asked_at, before.run) if before else (None, None)
+        position = (before.asked_at, to_text(before.run)) if before else (None, None)
         with backend_errors("reading history"):
             rows = await self._pool.fetch(
                 sql("find_runs"),
@@ -138,7 +141,11 @@ class PostgresHistory:
         """Return runs that have not ended, sorted by name, after a name."""
         with backend_errors("reading history"):
             rows = await self._pool.fetch(sql("open_runs"), to_text(after), limit)
-        return list(map(_facts, rows))
+        found: list[GangFacts] = []
+        for first in range(0, len(rows), _AT_ONCE):
+            found += map(_facts, rows[first : first + _AT_ONCE])
+            await asyncio.sleep(0)  # others wait meanwhile, such as kube-scheduler
+        return found
 
     async def recorded(self, pod_uids: Sequence[str]) -> Mapping[str, RecordedPod]:
         """Return the pods, among those given, that are recorded."""

@@ -64,8 +64,16 @@ class PolicyReviews:
         """Raise SpecError for an invalid policy, RequestError for what the user may not change."""
         before, after = _policy_of(request.old_object), _policy_of(request.object)
         self._check_owner(request, before, after)
+        response = await self._check(before, after)
+        if (_is_billing(before) or _is_billing(after)) and not request.dry_run:
+            about, old, new = after or before or {}, _billed(before) or (), _billed(after) or ()
+            self._changes.record(about, old, new, editor=request.user.username)
+        return response
+
+    async def _check(self, before: Object | None, after: Object | None) -> ReviewResponse:
+        """Raise SpecError or RequestError unless the policy is valid with the change."""
         if _is_billing(before) or _is_billing(after):
-            self._check_billing(request, before, after)
+            self._check_billing(before, after)
         if after is not None:
             policy = self._policies.check(after)
             self._check_values(after, policy)
@@ -76,10 +84,8 @@ class PolicyReviews:
             await self._check_idle(self._policies.check_without(before))
         return ALLOWED
 
-    def _check_billing(
-        self, request: ReviewRequest, before: Object | None, after: Object | None
-    ) -> None:
-        """Refuse limits that no bounds allow; record all others."""
+    def _check_billing(self, before: Object | None, after: Object | None) -> None:
+        """Refuse limits that no bounds allow."""
         old, new = _billed(before) or (), _billed(after)
         if new is None:
             return  # its problems are told with the whole policy
@@ -88,9 +94,6 @@ class PolicyReviews:
         if problems:
             source = source_of(after or {})
             raise SpecError([Problem(f"{source}: {one.path}", one.message) for one in problems])
-        if not request.dry_run:
-            about = after or before or {}
-            self._changes.record(about, old, new, editor=request.user.username)
 
     def _check_values(self, config_map: Object, policy: Policy) -> None:
         """Refuse classes that PriorityClasses order differently."""
@@ -153,10 +156,12 @@ class PolicyReviews:
             return
         in_force = self._policies.policy.quotas
         labels = [_label(one) for one in (before, after) if one is not None]
-        if set(labels) == {DocumentKind.BILLING.label}:
+        if DocumentKind.BILLING.label in labels:
+            # Also if only one of the two is a Billing document: a label can be changed.
             changed = changed_groups(_billed(before) or (), _billed(after) or ())
             check_billing_change(editor, changed, in_force=in_force)
-            return
+            if set(labels) == {DocumentKind.BILLING.label}:
+                return
         kinds = [label == DocumentKind.QUOTAS.label for label in labels]
         if not all(kinds):
             is_shaping = DocumentKind.SHAPING.label in labels

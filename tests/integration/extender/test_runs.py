@@ -202,6 +202,8 @@ async def test_usage_as_csv_has_no_formulas(asked: Asked) -> None:
         ("/v1/usage?by=team", "by"),
         ("/v1/usage?since=yesterday", "since"),
         ("/v1/usage?until=2026-13-01", "until"),
+        ("/v1/usage?until=0001-01-01", "until"),
+        ("/v1/runs?since=9999-12-31T23:59:59-01:00", "since"),
         ("/v1/usage?since=2026-03-02&until=2026-03-01", "since"),
         ("/v1/usage?since=1990-01-01", "since"),
         ("/v1/usage?format=xml", "format"),

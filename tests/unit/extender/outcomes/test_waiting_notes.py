@@ -1,5 +1,6 @@
 """What gated pods and their workloads are told while their gang waits."""
 
+from collections.abc import Callable
 from contextlib import nullcontext
 
 import pytest
@@ -30,8 +31,10 @@ class Messages:
         self._shell = shell
         self.written: list[tuple[str, str]] = []
         self.is_failing = False
+        self.on_write: Callable[[], None] = lambda: None
 
     async def write(self, pod: PodRef, message: str) -> str:
+        self.on_write()
         if self.is_failing:
             raise BackendError("no answer")
         assert pod.resource_version == self._shell.pod(pod.name).resource_version
@@ -128,6 +131,18 @@ async def test_a_write_that_fails_is_repeated(shell: Shell, messages: Messages) 
     messages.is_failing = False
     assert await after(shell, messages, 14) == []
     assert len(await after(shell, messages, 1)) == 2
+
+
+async def test_a_pod_that_is_released_while_others_are_written_to_is_left_alone(
+    shell: Shell, messages: Messages
+) -> None:
+    names = [f"many-{index}" for index in range(12)]
+    for name in names:
+        shell.pods.upsert(member(name, gang="bert", size=14).gated())
+    shell.outcomes.gang_waits(BERT, shell.pod("bert-0"), no_room(1))
+    messages.on_write = lambda: shell.pods.upsert(member(names[-1], gang="bert", size=14))
+    written = [name for name, _ in await after(shell, messages, 3)]
+    assert written == ["bert-0", "bert-1", *names[:-1]]
 
 
 async def test_many_pods_are_written_a_few_at_a_time(shell: Shell, messages: Messages) -> None:

@@ -56,7 +56,7 @@ class QuotaQueueWorld:
     def __init__(self, ledger: MemoryLedger | None = None) -> None:
         self.ledger = ledger or MemoryLedger()
         self.shell = Shell()
-        policies = PolicySink(KeptEvents())
+        self.policies = policies = PolicySink(KeptEvents())
         policies.replace([a_policy_map("classes", CLASSES), a_policy_map("quotas", QUOTAS)])
         self.queue = QuotaQueue(
             ledger=self.ledger,
@@ -172,6 +172,17 @@ async def test_where_one_does_not_fit_none_like_it_is_tried() -> None:
     await world.queue.charge()
     assert ledger.asked == 2
     assert await world.held() == 8
+
+
+async def test_a_gang_with_too_much_cpu_does_not_hold_up_gangs_with_less() -> None:
+    world = QuotaQueueWorld()
+    quotas = QUOTAS.replace("leafCells: 8", "cpu: 8")
+    world.policies.upsert(a_policy_map("quotas", quotas))
+    for name, cpu, second in (("large", "9", 1), ("small", "1", 2)):
+        pod = queued(name, uuid4()).with_cpu(cpu)
+        world.shell.pods.upsert(pod.created_at(f"2026-01-01T00:00:0{second}Z"))
+    await world.queue.charge()
+    assert [gang.name for gang in world.told] == ["small"]
 
 
 async def test_a_gang_of_which_some_were_let_go_was_charged_whatever_the_ledger_says() -> None:

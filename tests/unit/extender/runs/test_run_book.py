@@ -130,7 +130,8 @@ def test_a_gang_that_waited_for_quota_is_admitted_when_it_is_charged() -> None:
     book.take_changed(9)
     book.note_admitted(_GANG, now=7)
     [(run, changed)] = book.take_changed(9)
-    assert (summarise(run).admitted, changed) == (7, [])
+    assert summarise(run).admitted == 7
+    assert changed == ["a"], "the history finds the run by a pod: its name may be another there"
     book.note_admitted(_GANG, now=9)
     assert book.take_changed(9) == []
 

@@ -161,3 +161,17 @@ async def test_no_other_user_changes_the_limits_of_billing(user: str) -> None:
     assert "may not change the billed limits of group vision" in answer.message
     _, answer = await _change(billing(), user=user, old=billing(entry("leafCells: 100")))
     assert not answer.is_allowed
+    for kinds in (("billing", "rules"), ("rules", "billing")):
+        texts = {"billing": billing(entry("leafCells: 100")), "rules": f"{HEAD}Rules\nrules: []"}
+        before, after = (a_policy_map(kind, texts[kind], name="one") for kind in kinds)
+        webhook = Webhook({"quotas": QUOTAS})
+        answer = await webhook.documents.validate(a_review(after, user=user, old=before))
+        assert "may not change the billed limits of group vision" in answer.message, "by its label"
+
+
+async def test_a_change_that_is_refused_for_another_reason_is_not_on_record() -> None:
+    webhook = Webhook({"quotas": QUOTAS, "billing": billing()})
+    second = a_policy_map("billing", billing(entry("leafCells: 100")), name="second")
+    answer = await webhook.documents.validate(a_review(second, user=METER))
+    assert "there is already a Billing document" in answer.message
+    assert not webhook.events.written
