@@ -160,7 +160,7 @@ class PolicyReviews:
             # Also if only one of the two is a Billing document: a label can be changed.
             changed = changed_groups(_billed(before) or (), _billed(after) or ())
             check_billing_change(editor, changed, in_force=in_force)
-            if set(labels) == {DocumentKind.BILLING.label}:
+            if all(label == DocumentKind.BILLING.label for label in labels):
                 return
         kinds = [label == DocumentKind.QUOTAS.label for label in labels]
         if not all(kinds):

@@ -137,6 +137,7 @@ async def test_a_billing_system_changes_limits_on_record() -> None:
             "limits[0].until: must be within the next 31 days, not 2020-01-01T00:00:00+00:00",
         ),
     ],
+    ids=["below", "above", "another measure", "in the past"],
 )
 async def test_limits_out_of_bounds_are_refused(limits: str, problem: str) -> None:
     webhook, answer = await _change(billing(limits))
