@@ -106,7 +106,7 @@ async def _services(
             log=extender_log,
             ledger=ledger,
             seen_nodes=PostgresSeenNodes(database.pool),
-            history=PostgresHistory(database.pool),
+            history=PostgresHistory(database.pool, keep_days=options.keep_history_days),
         ) as extender,
     ):
         supervise_state(webhook, database, webhook_log, retention=read_retention(options))

@@ -67,7 +67,7 @@ async def serve_extender(options: Namespace, stop: Stop) -> Exit:
             log=log,
             ledger=ledger,
             seen_nodes=PostgresSeenNodes(database.pool),
-            history=PostgresHistory(database.pool),
+            history=PostgresHistory(database.pool, keep_days=options.keep_history_days),
         ) as extender,
     ):
         supervise_state(extender, database, log, retention=read_retention(options))

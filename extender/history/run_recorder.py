@@ -27,7 +27,7 @@ from extender.history.run_facts import build_facts, close_lost_run, stamp_of
 from extender.history.run_metrics import RunMetrics
 from extender.history.seen_pods import ToSeen
 from extender.outcomes.outcomes import Outcomes
-from extender.runs.model import Cause, Run
+from extender.runs.model import NEVER, Cause, Run
 from extender.runs.run_book import RunBook
 from kube.api.client import Object
 from kube.lives.pod_lives import read_life
@@ -46,6 +46,7 @@ _AT_ONCE: Final = 100
 """Pods whose runs are described in one step, while other steps wait: some milliseconds."""
 _CHECK_SECONDS: Final = 10.0
 _PAGE: Final = 1000
+_DAY_SECONDS: Final = 86_400.0
 _PATIENCE_CHECKS: Final = 3
 """A run that is not in the history after so many checks is described again."""
 
@@ -183,11 +184,20 @@ class RunRecorder:
         if all(_is_recorded(found.get(uid)) for uid in run.pods):
             self.book.forget(run)
             return
+        if not run.was_live and self._is_past(run):
+            self.book.forget(run)  # it was recorded and deleted; its hours are in the sums
+            return
         checks = self._waits[run.name] = self._waits.get(run.name, 0) + 1
         if is_leading and (checks >= _PATIENCE_CHECKS or not run.is_told):
             self._waits[run.name] = 0
             self._metrics.repeated.inc(run.is_told)
             self.book.mark([run])
+
+    def _is_past(self, run: Run) -> bool:
+        """Whether a run ended before the time for which runs are kept."""
+        assert self._history is not None
+        ended = max(pod.ended or NEVER for pod in run.pods.values())
+        return ended < self._now() - self._history.keep_days * _DAY_SECONDS
 
     def _adopt(self, run: Run, found: Mapping[str, RecordedPod]) -> bool:
         """Learn why an earlier leader ended pods; False if that is not new."""

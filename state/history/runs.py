@@ -14,11 +14,14 @@ import orjson
 
 from state.database.column_values import to_optional_text, to_text
 from state.database.database import backend_errors
+from state.database.maintenance import RetentionSettings
 from state.database.queries import sql
 from state.history.facts import Certainty, GangFacts, decode_facts
 
 _COLUMNS: Final = [one.name for one in fields(GangFacts)]
 _JSON_COLUMNS: Final = ("labels", "members")
+KEEP_DAYS: Final = RetentionSettings().history_days
+"""How long runs are kept after their end, unless an admin says otherwise."""
 _AT_ONCE: Final = 50
 """Runs that are decoded in one piece: some milliseconds."""
 
@@ -91,6 +94,10 @@ class RecordedPod:
 class RunHistory(Protocol):
     """What the extender reads of the history: `PostgresHistory`, or its twin in memory."""
 
+    @property
+    def keep_days(self) -> int:
+        """How long runs are kept after their end."""
+
     async def find(
         self, wanted: RunFilter, limit: int, *, before: RunPosition | None = None
     ) -> list[StoredRun]:
@@ -109,8 +116,9 @@ class RunHistory(Protocol):
 class PostgresHistory:
     """Queries over the table `gang_history`. Raises BackendError if Postgres does not answer."""
 
-    def __init__(self, pool: asyncpg.Pool) -> None:
+    def __init__(self, pool: asyncpg.Pool, *, keep_days: int = KEEP_DAYS) -> None:
         self._pool = pool
+        self.keep_days = keep_days
 
     async def find(
         self, wanted: RunFilter, limit: int, *, before: RunPosition | None = None

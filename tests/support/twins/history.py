@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 from policy.errors import BackendError
 from state.history.facts import Certainty, GangFacts, RunTable
-from state.history.runs import Hours, RecordedPod, RunFilter, RunPosition, StoredRun
+from state.history.runs import KEEP_DAYS, Hours, RecordedPod, RunFilter, RunPosition, StoredRun
 
 _SECONDS_PER_HOUR = 3600
 _FIELDS = ("user_name", "group_name", "vc", "gang", "outcome")
@@ -21,6 +21,7 @@ class MemoryHistory:
     def __init__(self, runs: RunTable | None = None) -> None:
         self.runs = RunTable() if runs is None else runs
         self.is_away = False
+        self.keep_days = KEEP_DAYS
 
     async def find(
         self, wanted: RunFilter, limit: int, *, before: RunPosition | None = None

@@ -63,6 +63,19 @@ async def test_a_run_is_forgotten_once_it_is_recorded(world: RunWorld) -> None:
     assert leader.count("runs_unrecorded") == 0
 
 
+async def test_a_run_that_is_kept_no_more_is_not_recorded_again(world: RunWorld) -> None:
+    """Its pod may be there for years; the sums of days still have its hours."""
+    pod = a_finished(a_bound(a_member("a"), "node-00", at=1), at=9)
+    for days, count in ((401, 0), (399, 1)):
+        replica = world.replica().at(days * 86_400)
+        replica.lead()
+        replica.see(pod)
+        await replica.recorder.check(is_leading=True)
+        await replica.record()
+        assert len(await world.runs()) == count
+        assert replica.count("runs_unrecorded") == count
+
+
 async def test_a_run_that_the_log_has_lost_is_described_again(world: RunWorld) -> None:
     leader = world.leader
     pod = a_bound(a_member("a"), "node-00", at=1)
