@@ -94,7 +94,7 @@ async def _ingest(
     database: Database, directory: Path, *, nodes: int, is_quick: bool
 ) -> tuple[float, float]:
     """Write rows as fast as they are taken; return rows a second and bytes a row in its table."""
-    await database.pool.execute("TRUNCATE decisions, gang_history, gang_days")
+    await database.pool.execute("TRUNCATE decisions, gang_history, run_pods, gang_days")
     records = list(islice(_rows(nodes), 10_000 if is_quick else 60_000))
     spool = Spool(directory / f"ingest-{nodes}")
     log = DecisionLog(PostgresDecisions(database.pool), LogSettings(), spool=spool)

@@ -72,7 +72,7 @@ async def measure(database: Database, *, rows: int) -> list[Result]:
 
 async def _fill(database: Database, rows: int, *, now: datetime) -> float:
     settings = RetentionSettings(log_days=_DAYS + 1, ahead_days=1)
-    await database.pool.execute("TRUNCATE decisions, gang_history, gang_days")
+    await database.pool.execute("TRUNCATE decisions, gang_history, run_pods, gang_days")
     for day in range(_DAYS + 1):
         await LogMaintenance(database.pool, settings).maintain(now - timedelta(days=day))
     began, first = time.monotonic(), now - timedelta(days=_DAYS)
