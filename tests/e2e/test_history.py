@@ -7,7 +7,7 @@ import asyncio
 import os
 import random
 from collections import Counter
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Callable
 from functools import partial
 from typing import Any
 
@@ -16,13 +16,13 @@ import pytest
 import pytest_asyncio
 
 from kube import marks
-from tests.controlplane.api import ApiError
 from tests.controlplane.cluster import ControlPlane
 from tests.controlplane.waiting import poll_until
 from tests.support.installed.database_faults import hang_database, kill_connections
 from tests.support.installed.gangs import a_gang_pod, create, end, gang_pods, own_pods, running
 from tests.support.installed.installation import Installation
 from tests.support.installed.leaders import depose, leader_of, two_extenders
+from tests.support.installed.patience import do_once, wait_patiently
 from tests.support.installed.policies import promise_nodes
 from tests.support.kube.objects import ObjectBuilder
 from tests.support.kube.pods import a_new_pod
@@ -187,11 +187,11 @@ class _Gangs:
                 pod = a_gang_pod(name, index, size=size, gpus=1)
                 if not is_deleted:
                     pod = pod.annotated("test.cellgate.io/run-for", "300ms")
-                await _again(partial(self._plane.api_as("bob").create, self._path, pod))
+                await do_once(partial(self._plane.api_as("bob").create, self._path, pod))
             await self._until(name, "Running" if is_deleted else "Succeeded")
             if number % 2 or is_deleted:  # others stay, as a Job keeps its pods
                 for index in range(size):
-                    await _again(partial(self._plane.api.delete, f"{self._path}/{name}-{index}"))
+                    await do_once(partial(self._plane.api.delete, f"{self._path}/{name}-{index}"))
 
     async def _until(self, name: str, phase: str) -> None:
         for index in range(self.sizes[name]):
@@ -199,31 +199,7 @@ class _Gangs:
             async def is_so(path: str = f"{self._path}/{name}-{index}") -> bool:
                 return bool((await self._plane.api.get(path))["status"].get("phase") == phase)
 
-            await _patiently(is_so, f"{name} is not {phase}")
-
-
-async def _again(act: Callable[[], Awaitable[object]]) -> None:
-    """Do something until it is done: it may have been done although the answer was lost."""
-
-    async def is_done() -> bool:
-        try:
-            await act()
-        except ApiError as error:
-            if error.status not in (404, 409):
-                raise
-        return True
-
-    await _patiently(is_done, "the API server does not do it")
-
-
-async def _patiently(ask: Callable[[], Awaitable[bool]], why: str) -> None:
-    async def asked() -> bool:
-        try:
-            return await ask()
-        except (aiohttp.ClientError, TimeoutError, ApiError):
-            return False
-
-    await poll_until(asked, deadline_seconds=_PATIENCE_SECONDS, explain=lambda: why)
+            await wait_patiently(is_so, f"{name} is not {phase}")
 
 
 async def _rage(cellgate: Installation, faults: Counter[str]) -> None:

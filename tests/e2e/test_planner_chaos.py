@@ -5,13 +5,12 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from functools import partial
 
-import aiohttp
 import orjson
 import pytest
 import pytest_asyncio
 
 from kube import marks
-from tests.controlplane.api import ApiError, JsonObject
+from tests.controlplane.api import JsonObject
 from tests.controlplane.cluster import ControlPlane
 from tests.controlplane.nodes import NodeShape
 from tests.controlplane.processes import ChildProcess
@@ -21,6 +20,7 @@ from tests.support.installed.gang_stream import GangStream
 from tests.support.installed.gangs import check_no_leaf_cell_twice, create, gang_pods
 from tests.support.installed.installation import Installation
 from tests.support.installed.leaders import leader_of, two_extenders
+from tests.support.installed.patience import do_once, wait_patiently
 
 _PAUSE_SECONDS = 5.0
 _PATIENCE_SECONDS = 90.0
@@ -63,7 +63,7 @@ class PatientStream(GangStream):
 
     async def _begin(self, name: str) -> None:
         for member in gang_pods(name, size=self.size, gpus=8):
-            await _again(partial(self._plane.api_as("bob").create, self._path, member))
+            await do_once(partial(self._plane.api_as("bob").create, self._path, member))
 
     async def _until_it_runs(self, name: str) -> None:
         async def all_run() -> bool:
@@ -71,7 +71,7 @@ class PatientStream(GangStream):
             run = [pod for pod in pods if pod["status"].get("phase") == "Running"]
             return sum(_is_of(pod, name) for pod in run) == self.size
 
-        await _patiently(all_run, f"{name} does not run")
+        await wait_patiently(all_run, f"{name} does not run")
 
     async def _look(self) -> list[JsonObject]:
         found: list[JsonObject] = (await self._plane.api.get(self._path))["items"]
@@ -80,35 +80,11 @@ class PatientStream(GangStream):
 
     async def _finish(self, name: str) -> None:
         for index in range(self.size):
-            await _again(partial(self._plane.api.delete, f"{self._path}/{name}-{index}"))
+            await do_once(partial(self._plane.api.delete, f"{self._path}/{name}-{index}"))
 
 
 def _is_of(pod: JsonObject, gang: str) -> bool:
     return bool(pod["metadata"]["labels"][marks.GANG_LABEL] == gang)
-
-
-async def _again(act: Callable[[], Awaitable[object]]) -> None:
-    """Do something until it is done: it may have been done although the answer was lost."""
-
-    async def is_done() -> bool:
-        try:
-            await act()
-        except ApiError as error:
-            if error.status not in (404, 409):
-                raise
-        return True
-
-    await _patiently(is_done, "the API server does not do it")
-
-
-async def _patiently(ask: Callable[[], Awaitable[bool]], why: str) -> None:
-    async def asked() -> bool:
-        try:
-            return await ask()
-        except (aiohttp.ClientError, TimeoutError, ApiError):  # one that starts forbids everything
-            return False
-
-    await poll_until(asked, deadline_seconds=_PATIENCE_SECONDS, explain=lambda: why)
 
 
 async def _kill(process: ChildProcess) -> None:

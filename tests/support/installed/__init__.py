@@ -10,5 +10,6 @@ plane itself is `tests.controlplane`, which knows nothing of Cellgate.
     gang_stream    gangs that are created, run and end all the time
     database_faults  the database hangs, or its processes are killed
     pod_load       pods created at a steady rate, and what became of each
+    patience       requests to an API server that fails meanwhile
     policies       policy documents, Jobs and pods of users
 """
