@@ -5,6 +5,7 @@ import secrets
 from collections.abc import AsyncIterator
 from typing import Any
 
+import aiohttp
 import pytest
 import pytest_asyncio
 
@@ -156,7 +157,10 @@ async def test_a_pod_of_a_namespace_that_was_just_created_has_the_vc_of_its_labe
         await plane.api_as("carol").create(pods, pod)
 
         async def is_known(name: str = name) -> bool:
-            told = await cellgate.inspect(f"/v1/explain/{name}/p")
+            try:
+                told = await cellgate.inspect(f"/v1/explain/{name}/p")
+            except aiohttp.ClientResponseError:
+                return False  # the extender has not seen the pod yet
             return bool(told["vc"] == "other")
 
         await poll_until(is_known, deadline_seconds=10, explain=lambda: "VC is not other")
