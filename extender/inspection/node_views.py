@@ -47,12 +47,13 @@ class NodeViews:
     def _show_room(self, name: NodeName) -> JsonObject:
         """Show CPUs, and memory in bytes, as kube-scheduler counts them."""
         room = self._room.node(name)
-        return {
-            key: {"total": total / unit, "used": used / unit, "free": max(0, total - used) / unit}
-            for key, unit in ((CPU, _MILLI), (MEMORY, 1))
-            if (total := (room.capacity or {}).get(key)) is not None
-            for used in (room.used(key),)
-        }
+        shown: JsonObject = {}
+        for resource in (CPU, MEMORY):
+            total, used = (room.capacity or {}).get(resource), room.used(resource)
+            if total is not None:
+                amounts = {"total": total, "used": used, "free": max(0, total - used)}
+                shown[resource] = _in_cpus(amounts) if resource == CPU else amounts
+        return shown
 
     def _show_holder(self, holder: Holder, leaf_cells: list[int]) -> JsonObject:
         shown: JsonObject = {"leafCells": leaf_cells, "gang": str(holder.gang)}
@@ -70,6 +71,10 @@ class NodeViews:
             **if_any("class", pod.effective_class or pod.class_name),
             **if_any("since", _bound_since(pod)),
         }
+
+
+def _in_cpus(amounts: Mapping[str, int]) -> JsonObject:
+    return {name: amount / _MILLI for name, amount in amounts.items()}
 
 
 def _by_holder(holders: Holders) -> Mapping[Holder, list[int]]:
