@@ -247,7 +247,7 @@ class Engine:
         """
         if reclaims_foreign is not None:
             self._reclaims_foreign = reclaims_foreign
-        return self._replace(topology, self._table.gangs)
+        return self._replace(topology)
 
     def clear(self) -> None:
         """Forget the topology, all nodes and all gangs."""
@@ -270,22 +270,19 @@ class Engine:
             components.table, components.registry, components.lifecycle, components.node_observer
         )
         if before is None or not updater.is_possible(before, topology):
-            return (yield from self._replace(topology, self._table.gangs))
+            return (yield from self._replace(topology))
         try:
             updater.update(before, topology)
         except FullReplayNeeded:
-            gangs = {**components.table.gangs, **updater.before}
-            return run_to_end(self._replace(topology, gangs))
+            return (yield from self._replace(topology))
         components.topology = topology
         components.settle()
         return self._changed(updater.before)
 
-    def _replace(
-        self, topology: Topology, gangs: Mapping[GangKey, PlacedGang]
-    ) -> Stepwise[Changed]:
-        """Take over gangs into new components, and use these."""
+    def _replace(self, topology: Topology) -> Stepwise[Changed]:
+        """Take over all gangs into new components, and use these."""
         fresh = self._new_components(topology)
-        self._rebuild = Rebuild(self._components, fresh, gangs=gangs)
+        self._rebuild = Rebuild(self._components, fresh, gangs=self._table.gangs)
         done = yield from self._rebuild.steps()
         is_suspended = self._components.decider.preemption.is_suspended
         self._components, self._rebuild = fresh, None

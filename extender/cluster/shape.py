@@ -160,7 +160,7 @@ class ShapedCluster(ClusterReader):
         return self._counted(self._refresh())
 
     def _refresh(self) -> Stepwise[list[GangEffect]]:
-        built = self._source.build()
+        built = yield from self._source.build_stepwise()
         if built is None:
             return []
         self.problems, self.warnings = built.problems, built.warnings

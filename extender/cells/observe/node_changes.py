@@ -7,8 +7,9 @@ not taken over: its member loses its place and is planned again.
 
 The results are equal, because a preassigned cell that is mapped now would be mapped to the same
 cell again as long as all mappings together are safe. Where this does not hold, that is, where a
-gang would lose its cell to a later one or a promise could not be kept, `FullReplayNeeded` is
-raised. Then the order of the gangs matters, and the caller takes over all of them.
+gang would lose its cell to a later one or a promise could not be kept, all is undone, and
+`FullReplayNeeded` is raised. Then the order of the gangs matters, and the caller takes over all of
+them.
 """
 
 from collections import Counter
@@ -22,11 +23,12 @@ from extender.cells.observe.lifecycle import GangLifecycle
 from extender.cells.observe.nodes import NodeObserver
 from extender.cells.observe.reconfiguration import replay_order
 from extender.cells.state.allocation_table import AllocationTable
+from extender.cells.state.cell_changes import add_cell, change_promises, remove_cell, set_levels
 from extender.cells.state.placed_gangs import MemberSlot, PlacedGang, slot_placement, sorted_by_key
 from extender.cells.state.registry import Registry
-from extender.cells.state.vcs import Claim, count_promises, has_room_for, renumber
+from extender.cells.state.vcs import Claim, has_room_for
 from policy.submission import GangKey, NodeName, VcName
-from policy.topology import CellAddress, Chain, ChainName, PhysicalCell, Topology, VirtualCluster
+from policy.topology import CellAddress, Chain, ChainName, PhysicalCell, Topology
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +66,8 @@ class TopologyUpdater:
         self._adopter = Adopter(table, lifecycle, self._pod_observer)
         self.before: dict[GangKey, PlacedGang] = {}
         """Copies of the affected gangs as they were before."""
+        self._affected: dict[GangKey, PlacedGang] = {}
+        """These gangs themselves."""
 
     def is_possible(self, old: Topology, new: Topology) -> bool:
         """False if `update` would take long, or is certain to fail; nothing changes."""
@@ -99,12 +103,28 @@ class TopologyUpdater:
         ]
 
     def update(self, old: Topology, new: Topology) -> None:
-        """Apply the difference between two topologies.
-
-        FullReplayNeeded leaves the table half changed: the caller must replace it.
-        """
+        """Apply the difference between two topologies; FullReplayNeeded, and no change, if not."""
         found = _differences(old, new)
         nodes = dict.fromkeys(node for part in found.values() for node in _nodes(part))
+        freed = dict(self._table.nodes_with_freed_leaves)
+        try:
+            with self._table.what_if() as trial:
+                self._follow(old, new, found=found, nodes=nodes)
+                trial.keep()
+        except FullReplayNeeded:
+            self._table.nodes_with_freed_leaves = freed
+            self._restore(nodes)
+            raise
+        self._promote()
+
+    def _follow(
+        self,
+        old: Topology,
+        new: Topology,
+        *,
+        found: Mapping[ChainName, _Difference],
+        nodes: Mapping[NodeName, None],
+    ) -> None:
         for gang in self._registry.reserving():
             self._remember(gang)  # on any node: a gang that is taken over may block its preemption
         taken = self._take_off(nodes)
@@ -117,7 +137,13 @@ class TopologyUpdater:
                 self._lifecycle.end_if_empty(self._table.gangs[gang.key])
         if not all(supply.is_safe() for _, supply in sorted(self._table.supplies.items())):
             raise FullReplayNeeded
-        self._promote()
+
+    def _restore(self, nodes: Mapping[NodeName, None]) -> None:
+        """Restore what the table does not undo: the standing of gangs, and short nodes."""
+        for key, gang in self._affected.items():
+            self._lifecycle.restore(gang, waiting=self.before[key].waiting_members)
+        for node in nodes:
+            self._node_observer.mark(node)
 
     # -- gangs
 
@@ -144,6 +170,7 @@ class TopologyUpdater:
 
     def _remember(self, gang: PlacedGang) -> None:
         slots = [replace(slot) for slot in gang.slots]
+        self._affected[gang.key] = gang
         self.before[gang.key] = replace(
             gang, slots=slots, waiting_members=dict(gang.waiting_members)
         )
@@ -192,9 +219,9 @@ class TopologyUpdater:
         self, new: Topology, found: Mapping[ChainName, _Difference], nodes: Mapping[NodeName, None]
     ) -> None:
         for name, part in found.items():
-            self._table.trees[name].levels = new.chains[name].levels
+            set_levels(self._table, name, new.chains[name].levels)
             for spec in part.leaving:
-                self._table.remove_cell(self._table.trees[name].by_address[spec.address])
+                remove_cell(self._table, self._table.trees[name].by_address[spec.address])
         for name, part in found.items():
             for joining in part.joining:
                 self._insert(name, joining)
@@ -205,20 +232,15 @@ class TopologyUpdater:
         tree = self._table.trees[name]
         parent = tree.by_address[joining.parent] if joining.parent else tree.root
         after = tree.by_address[joining.after] if joining.after else None
-        if self._table.add_cell(joining.spec, parent, after=after) is None:
+        if add_cell(self._table, joining.spec, parent=parent, after=after) is None:
             raise FullReplayNeeded
 
     # -- promises
 
     def _promise(self, old: Topology, new: Topology) -> None:
         """Change what VCs were promised; mapped cells stay mapped."""
-        for name, spec in sorted(new.vcs.items()):
-            if spec != old.vcs[name]:
-                self._renumber(name, spec)
-        count_promises(self._table.vcs, self._table.trees, self._table.supplies)
-
-    def _renumber(self, name: VcName, spec: VirtualCluster) -> None:
-        moved = renumber(self._table.vcs[name], spec)
+        changed = [spec for name, spec in sorted(new.vcs.items()) if spec != old.vcs[name]]
+        moved = change_promises(self._table, changed)
         if moved is None:
             raise FullReplayNeeded
         for claim in moved:

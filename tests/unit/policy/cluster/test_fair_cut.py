@@ -5,8 +5,9 @@ from collections.abc import Mapping
 import pytest
 
 from policy.cluster.document import LiveNode
-from policy.cluster.fair_cut import cut_fairly
+from policy.cluster.fair_cut import cut_fairly_stepwise
 from policy.cluster.promises import check_promises
+from policy.cluster.safety import Stepwise, run_to_end
 from policy.submission import NodeName, VcName
 from tests.support.policy.cluster_texts import cluster_of
 from tests.support.policy.documents import HEAD
@@ -17,11 +18,13 @@ SIZES = {1: 1, 2: 8, 3: 16}
 
 def cut(available: Mapping[int, int], **promised: Mapping[int, int]) -> dict[str, dict[int, int]]:
     """Cut promises of a chain in which every level has cells of its own."""
-    kept = cut_fairly(
-        {VcName(name): cells for name, cells in promised.items()},
-        sizes=SIZES,
-        fits=lambda cells: all(count <= available[level] for level, count in cells.items()),
-    )
+
+    def fits(cells: Mapping[int, int]) -> Stepwise[bool]:
+        yield
+        return all(count <= available[level] for level, count in cells.items())
+
+    wanted = {VcName(name): cells for name, cells in promised.items()}
+    kept = run_to_end(cut_fairly_stepwise(wanted, sizes=SIZES, fits=fits))
     return {name: {level: n for level, n in cells.items() if n} for name, cells in kept.items()}
 
 
