@@ -5,7 +5,7 @@ the gang holds the places of the other members until they ask, and each takes on
 that is not used in time expires, and places without a bound member become free.
 """
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
 from extender.cells.answers import reject
@@ -24,13 +24,13 @@ from extender.cells.model import (
     ReasonCode,
 )
 from extender.cells.observe.adoption import Adopter
-from extender.cells.observe.bound_pods import FullReplayNeeded, recovery_order
+from extender.cells.observe.bound_pods import recovery_order
 from extender.cells.observe.node_changes import TopologyUpdater
-from extender.cells.observe.reconfiguration import GangEffect, effects
+from extender.cells.observe.reconfiguration import Changed, GangEffect, compared, effects, summed
 from extender.cells.observe.reranking import PriorityChange
-from extender.cells.rebuild import Changed, Rebuild, compared, summed
+from extender.cells.rebuild import Rebuild
 from extender.cells.state.allocation_table import AllocationTable
-from extender.cells.state.placed_gangs import MemberSlot, PlacedGang, slot_placement
+from extender.cells.state.placed_gangs import MemberSlot, slot_placement
 from extender.cells.views import invariants, listings, state_views
 from extender.cells.views.listings import Holders, Stepwise, run_to_end
 from policy.errors import InvariantError
@@ -259,25 +259,29 @@ class Engine:
         """Like `change_topology`, at a cost proportional to the difference."""
         return run_to_end(self.update_topology_stepwise(topology)).effects
 
-    def update_topology_stepwise(self, topology: Topology) -> Stepwise[Changed]:
+    def update_topology_stepwise(
+        self, topology: Topology, *, on_lost: Callable[[Sequence[PodUid]], None] = lambda _: None
+    ) -> Stepwise[Changed]:
         """Like `change_topology_stepwise`, at a cost proportional to the difference.
 
-        Returns the effects on gangs that were affected. If a gang would lose its cells to another
-        one, all gangs are taken over as by `change_topology`.
+        Returns the effects on gangs that were affected, some steps after `on_lost` was told which
+        members have no place any more. If a gang would lose its cells to another one, all gangs are
+        taken over as by `change_topology`.
         """
         components, before = self._components, self._components.topology
         updater = TopologyUpdater(
             components.table, components.registry, components.lifecycle, components.node_observer
         )
-        if before is None or not updater.is_possible(before, topology):
-            return (yield from self._replace(topology))
-        try:
-            updater.update(before, topology)
-        except FullReplayNeeded:
-            return (yield from self._replace(topology))
+        if before is None or not updater.update(before, topology):
+            done = yield from self._replace(topology)
+            on_lost(done.lost)
+            return done
         components.topology = topology
         components.settle()
-        return self._changed(updater.before)
+        on_lost(updater.changed().lost)
+        done = yield from updater.promote_stepwise()
+        components.settle()
+        return done
 
     def _replace(self, topology: Topology) -> Stepwise[Changed]:
         """Take over all gangs into new components, and use these."""
@@ -327,11 +331,6 @@ class Engine:
         parts = self._components
         adopter = Adopter(parts.table, parts.lifecycle, parts.pod_observer)
         return PriorityChange(parts.table, parts.registry, parts.lifecycle, adopter)
-
-    def _changed(self, before: Mapping[GangKey, PlacedGang]) -> Changed:
-        """What was done to some gangs, given as they were."""
-        gangs = self._table.gangs
-        return summed(compared(one, gangs.get(key)) for key, one in sorted(before.items()))
 
     # -- views
 

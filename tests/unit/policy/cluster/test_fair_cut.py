@@ -119,3 +119,18 @@ def test_what_is_backed_can_be_given_at_once_also_where_racks_differ() -> None:
         "b": [(NODE, 4, 2)],
         "c": [("A100", 30, 16)],
     }
+
+
+def test_promises_are_cut_in_many_steps_and_nodes_that_change_meanwhile_make_no_difference() -> (
+    None
+):
+    vcs = {f"vc-{index}": [(RACK, 2 + index % 3), (NODE, 5 + index)] for index in range(20)}
+    document = cluster_of(derived(**vcs))
+    builder = document.builder()
+    for node in racks(16):
+        builder.observe(node)
+    steps = builder.build_stepwise()
+    for _ in range(len(vcs) * 2 + 10):  # a step for each promise, and then for each question
+        next(steps)
+    builder.forget(racks(1)[0].name)
+    assert run_to_end(steps) == document.build(racks(16))
