@@ -12,14 +12,12 @@ from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import exp, log
-from statistics import NormalDist
 from typing import Final
 
 LEAST_OUTCOMES: Final = 30
 _LAST: Final = 2000
-_DECILE: Final = NormalDist().inv_cdf(0.9)
-_ASSUMED: Final = tuple(NormalDist().inv_cdf((i + 0.5) / 100) / _DECILE for i in range(100))
-"""The scores before any are known: as if logarithms were normally distributed."""
+_ASSUMED: Final = tuple(log((i + 0.5) / (99.5 - i)) / log(9) for i in range(100))
+"""The scores before any are known: a logistic distribution, whose highest decile is 1."""
 
 
 class Scores:
