@@ -1,0 +1,7 @@
+"""Forecasts: how long gangs run. Pure: no IO, no clock.
+
+A forecast never decides who may run; it orders gangs, lets short gangs use gaps, and tells owners
+when to expect what. Reading history and recording outcomes do not belong here. Imports: `policy`.
+
+model  RunTime: how long a gang is expected to run, and how far that is known
+"""
