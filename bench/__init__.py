@@ -6,6 +6,7 @@ product: it may import every package of the product, `tests.controlplane` and `t
 product and the tests import nothing from it.
 
     core/          the engine, rules and readers alone: no network, no database
+    queue/         strategies of the queue on a trace, and events while many gangs wait
     services/      the webhook and the extender as processes, asked over HTTP
     state/         the ledger and the decision log on a real Postgres
     controlplane/  programs of their own: Cellgate on a real Kubernetes control plane
