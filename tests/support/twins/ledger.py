@@ -10,8 +10,8 @@ from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, time, timedelta
 
 from policy.errors import BackendError, ConflictError
-from policy.quotas.charge import Charge, find_exceeded
-from policy.quotas.limits import Limit, Scope
+from policy.quotas.charge import Charge, CpuAndMemory, find_exceeded
+from policy.quotas.limits import Exceeded, Limit, Scope
 from policy.quotas.usage import HeldSums, ScopeUsage
 from policy.submission import ClassName, GangKey
 from state.ledger import rows
@@ -117,6 +117,17 @@ class MemoryLedger:
         self, existing: LiveCharge, changed: Charge, limits: Sequence[Limit]
     ) -> Charged | Refused:
         """Put another charge in the place of one, unless a limit would be exceeded."""
+        exceeded = self._find_exceeded(existing, changed, limits)
+        if exceeded:
+            return Refused(exceeded=exceeded)
+        self._end(changed.gang, is_billed=True)
+        now = max(self._clock(), existing.charged_at)
+        self._put(LiveCharge(charge=changed, charged_at=now, expires_at=existing.expires_at))
+        return Charged(live=self._live[changed.gang], usage=self._usages(changed))
+
+    def _find_exceeded(
+        self, existing: LiveCharge, changed: Charge, limits: Sequence[Limit]
+    ) -> tuple[Exceeded, ...]:
         # The hours that the gang has used count; its present leaf cells must not count twice.
         found = {one.limit: one for one in find_exceeded(changed, limits, self.current_usage)}
         found = {limit: one for limit, one in found.items() if limit.measure.is_hours}
@@ -127,13 +138,24 @@ class MemoryLedger:
             if one.limit not in found
         }
         self._live[changed.gang] = existing
-        exceeded = tuple(found[limit] for limit in limits if limit in found)
+        return tuple(found[limit] for limit in limits if limit in found)
+
+    async def add(
+        self, live: Charge, more: CpuAndMemory, *, limits: Sequence[Limit] = ()
+    ) -> ChargeAnswer:
+        """Add CPU and memory to the charge of a gang."""
+        existing = self._live.get(live.gang)
+        if existing is None:
+            return await self.charge(live.with_more(more), limits=limits)
+        self._check_available()
+        if not is_of(existing.charge, live):
+            return Held(live=existing, usage=self._usages(existing.charge))
+        grown = existing.charge.with_more(more)
+        exceeded = self._find_exceeded(existing, grown, limits)
         if exceeded:
             return Refused(exceeded=exceeded)
-        self._end(changed.gang, is_billed=True)
-        now = max(self._clock(), existing.charged_at)
-        self._put(LiveCharge(charge=changed, charged_at=now, expires_at=existing.expires_at))
-        return Charged(live=self._live[changed.gang], usage=self._usages(changed))
+        self._put(replace(existing, charge=grown))
+        return Charged(live=self._live[live.gang], usage=self._usages(grown))
 
     async def raise_class(
         self,
