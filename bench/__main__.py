@@ -8,7 +8,7 @@ from pathlib import Path
 import orjson
 
 from bench import budgets
-from bench.core import blocking, engine, nodes, pods, room, rules
+from bench.core import blocking, engine, nodes, pods, room, rules, shadow
 from bench.report import Benchmark, build_report, format_table
 from bench.services import extender, webhook
 from bench.state import history, ledger, log
@@ -24,6 +24,7 @@ _BENCHMARKS: dict[str, Benchmark] = {
     "pods": pods.measure,
     "room": room.measure,
     "rules": rules.measure,
+    "shadow": shadow.measure,
     "webhook": webhook.measure,
 }
 
