@@ -66,7 +66,7 @@ VICTIM_STEPS = 5
 VICTIMS_PER_STEP = 10
 """Victims whose gain is added up within one step."""
 
-SHADOW_ENDS = 160
+SHADOW_ENDS = 96
 """Ends of gangs to try in their order, to find when a gang could start; each takes 0.15 ms."""
 SHADOW_NODE_ENDS = 512
 """The same for ends node by node: a large gang among many small ones needs as many."""
