@@ -10,6 +10,7 @@ from contextlib import contextmanager
 
 from extender.cells.answers import reject
 from extender.cells.components import Components
+from extender.cells.engine_views import EngineViews
 from extender.cells.model import (
     NO_LIMITS,
     Decision,
@@ -30,7 +31,6 @@ from extender.cells.observe.reconfiguration import GangEffect, effects
 from extender.cells.observe.reranking import PriorityChange
 from extender.cells.rebuild import Changed, Rebuild, compared, summed
 from extender.cells.state.placed_gangs import PlacedGang
-from extender.cells.views.engine_views import EngineViews
 from extender.cells.views.listings import Stepwise, run_to_end
 from policy.submission import GangKey, NodeName, PodUid
 from policy.topology import Topology
