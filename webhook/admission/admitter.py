@@ -172,7 +172,7 @@ class Admitter:
         decision = decide_now(request, admission)
         if request.is_alone:
             return decision
-        answer = await self._ledger.queue(build_charge(request, decision.final_class))
+        answer = await self._ledger.queue(build_charge(request, decision.gang_class))
         if isinstance(answer, Held) or answer.charge.decision != request.decision:
             return await self._follow(request, admission.rules, answer)
         self._memory.remember(request, answer.charge, is_queued=True)

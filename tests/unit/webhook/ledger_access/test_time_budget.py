@@ -145,9 +145,7 @@ async def test_an_api_server_that_hangs_is_not_waited_for() -> None:
     webhook = Webhook(client=client)
     assert (await webhook.pods.mutate(a_review(a_group_member()))).is_allowed
     assert client.asked == ["/apis/scheduling.k8s.io"]
-    owner = {"apiVersion": "batch/v1", "kind": "Job", "name": "train", "controller": True}
-    group = a_pod_group().of_class("prod")
-    group["metadata"]["ownerReferences"] = [owner]
+    group = a_pod_group().of_class("prod").controlled_by("Job", "train")
     controller = "system:serviceaccount:kube-system:job-controller"
     assert (await webhook.templates.mutate(a_review(group, user=controller))).is_allowed
     assert client.asked[1:] == ["/apis/batch/v1/namespaces/lab/jobs/train"]
