@@ -1,22 +1,16 @@
 """Decide and charge: one decision per gang, never over a limit, never refused by a stale number."""
 
 import asyncio
-from collections.abc import Callable, Coroutine, Sequence
-from typing import Any
 
 import pytest
 
 from policy.admission.charge_request import build_charge
 from policy.admission.gang_decision import GangDecision
 from policy.errors import RequestError
-from policy.quotas.charge import Charge
-from policy.quotas.limits import Limit, Scope
+from policy.quotas.limits import Scope
 from policy.rules.decision import Outcome
-from policy.submission import ClassName, GangKey, GroupName, UserName
-from state.ledger.ledger import ChargeAnswer, KnownGang
-from tests.support.clocks import FrozenTime
+from policy.submission import ClassName, GroupName, UserName
 from tests.support.state.charges import TERM
-from tests.support.twins.ledger import MemoryLedger
 from tests.support.webhook.admission_world import AdmissionWorld, StaleUsage, a_policy
 
 ALICE = Scope(UserName("alice"))
@@ -26,18 +20,6 @@ VISION = """groups:
   over: %s
   users: [{name: alice}, {name: bob, limits: {leafCells: 6}}]
 """
-
-
-class _Charges(MemoryLedger):
-    """A ledger that knows what it was asked to charge."""
-
-    def __init__(self, clock: FrozenTime) -> None:
-        super().__init__(clock)
-        self.charged: list[Charge] = []
-
-    async def charge(self, charge: Charge, *, limits: Sequence[Limit] = ()) -> ChargeAnswer:
-        self.charged.append(charge)
-        return await super().charge(charge, limits=limits)
 
 
 def _got(decision: GangDecision) -> tuple[str, str]:
@@ -137,47 +119,6 @@ async def test_a_member_is_not_refused_by_a_rule_that_came_later() -> None:
     world.policy = a_policy(rules="- {then: fail}")
     assert _got(await world.replica().admit(world.ask(cells=8, size=2))) == ("admitted", "prod")
     assert _got(await world.replica().admit(world.ask("new", cells=8, size=2)))[0] == "refused"
-
-
-async def test_a_refusal_leaves_no_trace_in_the_ledger() -> None:
-    world = AdmissionWorld(a_policy(rules="- {occupied: '> 3', then: fail}"))
-    ledger = _Charges(world.clock)
-    world.ledger = ledger
-    refused = await world.replica(StaleUsage(world, leaf_cells=0)).admit(world.ask(cells=4))
-    assert refused.outcome is Outcome.REFUSED
-    assert ledger.charged == []
-
-
-async def test_a_late_member_keeps_the_charge_of_its_gang_that_the_rules_would_refuse_now() -> None:
-    world = AdmissionWorld(a_policy(rules="- {occupied: '> 8', then: fail}"))
-    first = await world.replica().admit(world.ask(cells=8, size=2))
-    world.clock.advance(seconds=11)
-    second = await world.replica().admit(world.ask(cells=8, size=2))
-    assert (_got(second), second.decision_id) == (("admitted", "prod"), first.decision_id)
-    assert await world.ledger.expire(term=TERM) == ()
-
-
-async def test_a_charge_that_ends_while_a_late_member_asks_is_decided_anew() -> None:
-    world = AdmissionWorld(a_policy(rules="- {occupied: '> 8', then: fail}"))
-    first = await world.replica().admit(world.ask(cells=8, size=2))
-    world.clock.advance(seconds=11)
-    world.ledger.find = _ending(world)  # type: ignore[method-assign]
-    second = await world.replica().admit(world.ask(cells=8, size=2))
-    assert _got(second) == ("admitted", "prod")
-    assert second.decision_id != first.decision_id
-    assert await _held(world) == (8, 8, 1)
-
-
-def _ending(world: AdmissionWorld) -> Callable[..., Coroutine[Any, Any, KnownGang]]:
-    """Let charges that have expired end after each question."""
-    find = world.ledger.find
-
-    async def asked(gang: GangKey, *, scope: Scope) -> KnownGang:
-        known = await find(gang, scope=scope)
-        await world.ledger.expire(term=TERM)
-        return known
-
-    return asked
 
 
 async def test_members_must_agree() -> None:
