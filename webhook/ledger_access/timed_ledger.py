@@ -8,8 +8,8 @@ from typing import Final, TypeVar
 from policy.errors import BackendError
 from policy.quotas.charge import Charge, CpuAndMemory
 from policy.quotas.limits import Limit, Scope
-from policy.submission import Occupancy, UserName
-from state.ledger.ledger import ChargeAnswer, Held, Ledger, Queued
+from policy.submission import GangKey, Occupancy, UserName
+from state.ledger.ledger import ChargeAnswer, Held, KnownGang, Ledger, Queued
 from webhook.ledger_access.time_budget import TooBusyError, within_budget
 
 _RECENT_SECONDS: Final = 0.1
@@ -48,6 +48,10 @@ class TimedLedger:
     ) -> ChargeAnswer:
         """Charge a gang for more CPU and memory, within limits."""
         return await self._note(self._ledger.add(held, more, limits=limits))
+
+    async def find(self, gang: GangKey, *, user: UserName) -> KnownGang:
+        """Return the decision about a gang, and what a submitter holds."""
+        return await self._note(self._ledger.find(gang, scope=Scope(user)))
 
     async def usage(self, user: UserName) -> Occupancy:
         """Return what a submitter holds."""
