@@ -15,6 +15,7 @@ Each folder imports only those above it in this list.
     feeds/       pods, nodes and documents as Kubernetes reports them, translated for the engine
     outcomes/    what follows from a decision: Events, metrics, the waiting list, evictions
     planning/    the planner's loop, and its writes to Kubernetes
+    forecasts/   how long gangs are expected to run, from the history
     verbs/       kube-scheduler's verbs: filter, prioritize, preempt, bind
     upkeep/      background work of the leader: recovery, reconciliation, leases, the ledger
     simulate/    what would happen to a pod that does not exist

@@ -183,7 +183,7 @@ SELECT
     avg(is_covered::integer)::float8 AS covered
 FROM errors
 GROUP BY 1, 2, 3
-ORDER BY 1, 2 COLLATE "C", 3
+ORDER BY kind, key COLLATE "C", size
 
 -- name: hours_between
 -- Sum the leaf-cell-hours between two moments: whole days from daily sums, the rest from runs.

@@ -385,3 +385,50 @@ def _random_facts(dice: Random, step: int, number: int) -> GangFacts:
         stamp=stamp,
         members=members,
     )
+
+
+def _told(stamp: str, **told: Any) -> dict[str, Any]:
+    prediction = {"key": "VC", "size": 8, "median": 3600.0, "low": 60.0, "high": 9000.0}
+    return {"stamp": stamp, **prediction, **told}
+
+
+async def test_the_first_prediction_of_each_kind_counts_whichever_arrives_first(
+    stores: Stores,
+) -> None:
+    first = replace(_WAITS, predictions={"runTime": _told("1")})
+    second = replace(_RUNS, predictions={"runTime": _told("2"), "start": _told("2", at=0.0)})
+    await stores.tell(second, first, _ENDED)
+    [run] = await stores.runs()
+    assert run.predictions == {"runTime": _told("1"), "start": _told("2", at=0.0)}
+
+
+async def test_past_runs_are_read_by_their_ends_page_by_page(stores: Stores) -> None:
+    begun = [
+        _facts(f"r{hour}", started_at=_NOON, ended_at=_NOON + hour * _HOUR, outcome="failed")
+        for hour in range(1, 4)
+    ]
+    predicted = replace(begun[0], predictions={"start": _told("1", at=5.0)})
+    await stores.tell(predicted, *begun[1:], _facts("open", started_at=_NOON), _facts("waits"))
+    page = await stores.history.past_runs(2)
+    assert [run.run for run in page] == ["r3", "r2"]
+    [last] = await stores.history.past_runs(2, before=page[-1])
+    assert (last.run, last.is_whole, last.start) == ("r1", True, _told("1", at=5.0))
+
+
+async def test_predictions_are_compared_with_outcomes(stores: Stores) -> None:
+    at = (_NOON - _HOUR).timestamp()
+    for number, hours in enumerate((1, 1.5, 8)):
+        told = {"runTime": _told("1"), "start": _told("1", at=at, key="below 4 h", median=1800.0)}
+        ended = _NOON + hours * _HOUR
+        run = _facts(f"r{number}", user_name="alice", started_at=_NOON, predictions=told)
+        await stores.tell(replace(run, ended_at=ended, outcome="succeeded"))
+    cut = _facts("cut", started_at=_NOON, predictions={"runTime": _told("1")})
+    await stores.tell(replace(cut, ended_at=_NOON + _HOUR, outcome="preempted"))
+    found = await stores.history.prediction_errors(_NOON, _NOON + 9 * _HOUR)
+    time, start = found
+    assert (time.kind, time.key, time.size, time.runs) == ("runTime", "VC", 8, 3)
+    assert time.median_factor == pytest.approx(1.5)
+    assert [time.within_twice, time.covered] == pytest.approx([2 / 3, 2 / 3])
+    assert (start.kind, start.key, start.runs) == ("start", "below 4 h", 3)
+    assert start.median_factor == pytest.approx(2.0)
+    assert await stores.history.prediction_errors(_NOON, _NOON + _HOUR, user_name="bob") == []
