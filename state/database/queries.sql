@@ -323,6 +323,18 @@ FROM unnest($1::text[], $2::text[]) AS asked (namespace, gang)
 JOIN reclaimed_gangs AS r USING (namespace, gang)
 WHERE r.reclaimed_at > coalesce($4::timestamptz, clock_timestamp()) - $3::interval
 
+-- name: find_gang
+-- Read the charge of a gang, or how it waits, and what a scope holds, at one moment.
+SELECT
+    (SELECT to_jsonb(c) FROM charges AS c WHERE c.namespace = $1 AND c.gang = $2) AS live, (
+        SELECT q.charge FROM queued_gangs AS q
+        WHERE q.namespace = $1 AND q.gang = $2 AND q.expires_at > m.at
+    ) AS queued, (
+        SELECT ledger_usage(ledger_advance(held, NULL, 0, m.at, m.at))
+        FROM holdings AS held WHERE held.user_name = $3 AND held.group_name = $4
+    ) AS usage
+FROM (SELECT coalesce($5, clock_timestamp()) AS at) AS m
+
 -- name: live_charges
 -- Read all live charges.
 SELECT to_jsonb(c) FROM charges AS c
