@@ -15,12 +15,12 @@ Each folder imports only those above it in this list.
     feeds/       pods, nodes and documents as Kubernetes reports them, translated for the engine
     outcomes/    what follows from a decision: Events, metrics, the waiting list, evictions
     planning/    the planner's loop, and its writes to Kubernetes
-    forecasts/   how long gangs are expected to run, from the history
     verbs/       kube-scheduler's verbs: filter, prioritize, preempt, bind
     upkeep/      background work of the leader: recovery, reconciliation, leases, the ledger
     simulate/    what would happen to a pod that does not exist
     inspection/  the APIs that show the state, and the access to them
     history/     records the runs of gangs, and shows what is recorded
+    forecasts/   how long gangs are expected to run, from the history
 
     app            runs an extender: feeds, routes, recovery, the leader's tasks
     wiring         builds the parts of an extender: its state and its verbs

@@ -273,7 +273,7 @@ def _leader_tasks(
     yield state.budget_sync.run()
     yield state.census.run()
     yield state.runs.run()
-    yield state.forecast_loop.run()
+    yield state.forecasts.run()
     yield expire_leases(
         state.cluster,
         being_bound=verbs.calls.under_way,

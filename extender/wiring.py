@@ -18,7 +18,6 @@ from extender.feeds.requests import to_bound, to_member_request
 from extender.feeds.room_feed import follow_members
 from extender.feeds.topology import TopologyFollower
 from extender.forecasts.forecast_loop import ForecastLoop
-from extender.forecasts.run_forecasts import RunForecasts
 from extender.history.run_recorder import RunRecorder
 from extender.history.seen_pods import seen_by
 from extender.inspection.census import Census
@@ -114,13 +113,9 @@ class ExtenderState:
         to_bound_now = self.translating(to_bound)
         self.pods = PodSink(self.cluster, namespaces=self.namespaces, to_bound=to_bound_now)
         self.outcomes = self._build_outcomes()
-        self.run_forecasts = RunForecasts(
-            history, queues=lambda: self.policies.policy.queues, clock=clock
-        )
         self.runs = self._build_runs(registry)
-        self.runs.predictions = self.run_forecasts
-        self.forecast_loop = ForecastLoop(
-            self.run_forecasts, runs=self.runs.book, stamp=self.runs.stamp, clock=clock
+        self.forecasts = ForecastLoop(
+            self.runs, history, queues=lambda: self.policies.policy.queues, clock=clock
         )
         self.budgets = DisruptionBudgetSink()
         self.budget_sync = BudgetSync(budgets=self.budgets, cluster=self.cluster, pods=self.pods)

@@ -3,7 +3,6 @@
 import pytest
 
 from extender.forecasts.forecast_loop import ForecastLoop
-from extender.forecasts.run_forecasts import RunForecasts
 from policy.queues.queues import DEFAULT_QUEUES
 from service.clock import Clock
 from tests.support.extender.run_world import RunReplica, RunWorld, a_bound, a_finished, a_pair
@@ -15,12 +14,10 @@ class _Predicting:
     def __init__(self, world: RunWorld, replica: RunReplica) -> None:
         self.replica = replica
         clock = Clock(monotonic=lambda: 0.0, now=lambda: replica.now)
-        self.forecasts = RunForecasts(world.history, queues=lambda: DEFAULT_QUEUES, clock=clock)
-        recorder = replica.recorder
-        recorder.predictions = self.forecasts
         self.loop = ForecastLoop(
-            self.forecasts, runs=recorder.book, stamp=recorder.stamp, clock=clock
+            replica.recorder, world.history, queues=lambda: DEFAULT_QUEUES, clock=clock
         )
+        self.forecasts = self.loop.run_times
 
     async def run_gang(self, *, begin: float, seconds: float) -> None:
         """Let a gang run from its beginning to its end."""
