@@ -60,12 +60,9 @@ def build_pod_request(
         raise RequestError.at("userInfo.username", "is required: the submitter is charged")
     _check_hived(pod)
     user, groups = identify(pod, sender, policy.identity)
+    missing = "" if _names_vc(pod) else marks.VC_LABEL
     policy.identity.check_vc(
-        pod.vc,
-        user=user,
-        groups=groups,
-        path=_vc_path(pod),
-        missing_label="" if _names_vc(pod) else marks.VC_LABEL,
+        pod.vc, user=user, groups=groups, path=_vc_path(pod), missing_label=missing
     )
     is_open = pod.gang.size is None
     pod = with_group(pod, group, policy)

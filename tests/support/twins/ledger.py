@@ -116,19 +116,17 @@ class MemoryLedger:
         self, existing: LiveCharge, changed: Charge, limits: Sequence[Limit]
     ) -> Charged | Refused:
         """Put another charge in the place of one, unless a limit would be exceeded."""
-        if exceeded := self._find_exceeded(existing, changed, limits):
+        if exceeded := self._find_exceeded(changed, limits):
             return Refused(exceeded=exceeded)
         self._end(changed.gang, is_billed=True)
         now = max(self._clock(), existing.charged_at)
         self._put(LiveCharge(charge=changed, charged_at=now, expires_at=existing.expires_at))
         return Charged(live=self._live[changed.gang], usage=self._usages(changed))
 
-    def _find_exceeded(
-        self, existing: LiveCharge, changed: Charge, limits: Sequence[Limit]
-    ) -> tuple[Exceeded, ...]:
+    def _find_exceeded(self, changed: Charge, limits: Sequence[Limit]) -> tuple[Exceeded, ...]:
         # The hours that the gang has used count; its present leaf cells must not count twice.
         beside = list(find_exceeded(changed, limits, self.current_usage))
-        del self._live[changed.gang]
+        existing = self._live.pop(changed.gang)
         without = list(find_exceeded(changed, limits, self.current_usage))
         self._live[changed.gang] = existing
         return comparisons.exceeded_by_change(limits, beside=beside, without=without)
@@ -144,7 +142,7 @@ class MemoryLedger:
         if not comparisons.is_of(existing.charge, live):
             return Held(live=existing, usage=self._usages(existing.charge))
         grown = existing.charge.with_more(more)
-        if exceeded := self._find_exceeded(existing, grown, limits):
+        if exceeded := self._find_exceeded(grown, limits):
             return Refused(exceeded=exceeded)
         self._put(replace(existing, charge=grown))
         return Charged(live=self._live[live.gang], usage=self._usages(grown))
@@ -303,10 +301,9 @@ class MemoryLedger:
         self, *, least_seconds: float, most_seconds: float
     ) -> tuple[LiveCharge, ...]:
         """Return live charges that were made or resized within a range of ages."""
+        ages = {one: self._clock() - one.charged_at for one in await self.charges()}
         least, most = timedelta(seconds=least_seconds), timedelta(seconds=most_seconds)
-        now = self._clock()
-        live = await self.charges()
-        return tuple(one for one in live if least <= now - one.charged_at < most)
+        return tuple(one for one, age in ages.items() if least <= age < most)
 
     async def find_charged(self, gangs: Sequence[GangKey]) -> frozenset[GangKey]:
         """Return the gangs, among those given, that have a live charge."""
