@@ -1,4 +1,4 @@
-"""`python -m bench NAME [--quick] [--json FILE] [--rows COUNT]`; NAME is a benchmark, or `all`."""
+"""`python -m bench NAME [--quick] [--json FILE]`; NAME is a benchmark, or `all`."""
 
 import argparse
 import sys
@@ -8,7 +8,9 @@ from pathlib import Path
 import orjson
 
 from bench import budgets
-from bench.core import blocking, engine, nodes, pods, room, rules
+from bench.core import blocking, engine, nodes, pods, room, rules, shadow
+from bench.queue import measure as queue
+from bench.queue import options as queue_options
 from bench.report import Benchmark, build_report, format_table
 from bench.services import extender, webhook
 from bench.state import history, ledger, log
@@ -22,8 +24,10 @@ _BENCHMARKS: dict[str, Benchmark] = {
     "log": log.measure,
     "nodes": nodes.measure,
     "pods": pods.measure,
+    "queue": partial(queue.measure, options=queue_options.QueueOptions()),
     "room": room.measure,
     "rules": rules.measure,
+    "shadow": shadow.measure,
     "webhook": webhook.measure,
 }
 
@@ -31,7 +35,11 @@ _BENCHMARKS: dict[str, Benchmark] = {
 def main(argv: list[str]) -> int:
     """Run the benchmarks asked for; 1 if one left its budget."""
     options = _parse(argv)
-    benchmarks = {**_BENCHMARKS, "log": partial(log.measure, rows=options.rows)}
+    benchmarks = {
+        **_BENCHMARKS,
+        "log": partial(log.measure, rows=options.rows),
+        "queue": partial(queue.measure, options=queue_options.from_arguments(options)),
+    }
     names = list(benchmarks) if options.name == "all" else [options.name]
     reports = []
     exceeded: list[str] = []
@@ -54,6 +62,7 @@ def _parse(argv: list[str]) -> argparse.Namespace:
     parser.add_argument("--quick", action="store_true", help="fewer and smaller cases, for CI")
     parser.add_argument("--json", type=Path, help="also write the results to this file")
     parser.add_argument("--rows", type=int, help="log: ask questions of so many rows")
+    queue_options.add_arguments(parser)
     return parser.parse_args(argv)
 
 

@@ -20,6 +20,7 @@ from policy.documents.classes_document import ClassesDocument
 from policy.documents.identity_document import IdentityDocument
 from policy.documents.model_errors import to_problems
 from policy.documents.models import API_VERSION, CompileBudget, Document, Location
+from policy.documents.queues_document import QueuesDocument
 from policy.documents.quotas_document import QuotasDocument
 from policy.documents.rules_document import RulesDocument
 from policy.documents.shaping_document import ShapingDocument
@@ -46,6 +47,7 @@ class DocumentKind(StrEnum):
     IDENTITY = "Identity"
     SHAPING = "Shaping"
     BILLING = "Billing"
+    QUEUES = "Queues"
 
     @property
     def label(self) -> str:
@@ -66,6 +68,7 @@ MODELS: Final[Mapping[DocumentKind, type[Document]]] = {
     DocumentKind.IDENTITY: IdentityDocument,
     DocumentKind.SHAPING: ShapingDocument,
     DocumentKind.BILLING: BillingDocument,
+    DocumentKind.QUEUES: QueuesDocument,
 }
 """By kind. HiveD's YAML is a second form of the Cluster document: `HivedClusterDocument`."""
 

@@ -1,7 +1,7 @@
 """`Policy`: what all documents together mean.
 
 A document that does not exist has its default: no rules, no quotas, no shapes, every VC is open to
-all users, and no class is checked.
+all users, no class is checked, and waiting gangs are ordered by class and age.
 """
 
 import hashlib
@@ -17,12 +17,14 @@ from policy.documents.billing_document import BillingDocument
 from policy.documents.classes_document import ClassesDocument
 from policy.documents.identity_document import IdentityDocument
 from policy.documents.models import Document
+from policy.documents.queues_document import QueuesDocument
 from policy.documents.quotas_document import QuotasDocument
 from policy.documents.rules_document import RulesDocument
 from policy.documents.shaping_document import ShapingDocument
 from policy.errors import Problem
 from policy.identity.identity import Identity
 from policy.parser import DocumentKind
+from policy.queues.queues import DEFAULT_QUEUES, Queues
 from policy.quotas.billing import with_billing
 from policy.quotas.quota_table import QuotaTable
 from policy.rules.never_matching import find_never_matching
@@ -58,6 +60,7 @@ class Policy:
     quotas: QuotaTable
     identity: Identity
     shapes: Shapes
+    queues: Queues = DEFAULT_QUEUES
     next_expiry: datetime | None = None
     """When the first limit of a billing system ends."""
     cluster: ClusterDocument | None = None
@@ -76,6 +79,7 @@ def build(documents: Documents) -> Policy:
     quotas = documents_of(documents, QuotasDocument)
     shaping = _only(documents, ShapingDocument)
     billing = _only(documents, BillingDocument)
+    queues = _only(documents, QueuesDocument)
     billed = billing.build() if billing else ()
     content = _content(documents)
     return Policy(
@@ -90,6 +94,7 @@ def build(documents: Documents) -> Policy:
         next_expiry=min((one.until for one in billed), default=None),
         identity=_build_identity(documents),
         shapes=shaping.build() if shaping else Shapes(),
+        queues=queues.build() if queues else DEFAULT_QUEUES,
         cluster=_only(documents, ClusterDocument),
     )
 

@@ -9,7 +9,10 @@ from pydantic.fields import FieldInfo
 
 from policy.cluster.hived import HivedClusterDocument
 from policy.documents.model_errors import models_in
-from policy.parser import MODELS
+from policy.documents.queues_document import LevelsField
+from policy.parser import MODELS, DocumentKind
+from policy.queues.factors import FACTORS
+from policy.queues.formula import Formula
 from policy.rules.comparison import Comparison
 from policy.rules.expression import Expression
 from policy.rules.patterns import Pattern
@@ -22,6 +25,8 @@ _WORDS: Final[dict[object, str]] = {
     Pattern: "regular expression",
     Comparison: 'comparison, such as `"> 4"`',
     Expression: "CEL",
+    Formula: "CEL",
+    get_args(LevelsField)[0]: "mapping of string to list of string",
 }
 _HEAD: Final = """# Policy reference
 
@@ -36,6 +41,7 @@ def format_reference() -> str:
     parts = [_HEAD]
     for kind, model in MODELS.items():
         parts += _document(kind.value, model)
+        parts += _factors() if kind is DocumentKind.QUEUES else ()
     parts += _document(_HIVED_HEADING, HivedClusterDocument)
     return "\n".join(parts)
 
@@ -48,6 +54,16 @@ def _document(heading: str, model: type[BaseModel]) -> Iterator[str]:
         yield f"{_summary(part)}\n"
         yield "| Field | Value | Meaning |\n|---|---|---|"
         yield "\n".join(_row(name, field) for name, field in part.model_fields.items()) + "\n"
+
+
+def _factors() -> Iterator[str]:
+    yield "### Factors\n"
+    yield "Each is a number from 0 to 1, without unit. `worth` says how long a wait 1 is worth.\n"
+    yield "| Factor | 0 | 1 | Value |\n|---|---|---|---|"
+    rows = (
+        f"| `{one.name}` | {one.at_zero} | {one.at_one} | {one.value} |" for one in FACTORS.values()
+    )
+    yield "\n".join(rows) + "\n"
 
 
 def _with_parts(model: type[BaseModel]) -> list[type[BaseModel]]:
@@ -78,13 +94,15 @@ def _row(name: str, field: FieldInfo) -> str:
 def _default(field: FieldInfo) -> str:
     """Describe the default of a field, unless it is empty."""
     default = field.get_default(call_default_factory=True)
-    if default in (None, "", [], {}) or isinstance(default, BaseModel):
+    if default in (None, "", (), [], {}) or isinstance(default, BaseModel):
         return ""
     return f"default `{str(default).lower() if isinstance(default, bool) else default}`"
 
 
 def _value(annotation: object) -> str:
     """Describe the values of a field."""
+    if annotation in _WORDS:
+        return _WORDS[annotation]
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         return f"[{_title(annotation)}](#{_title(annotation).lower()})"
     arguments = get_args(annotation)
@@ -100,4 +118,4 @@ def _value(annotation: object) -> str:
         case origin if origin is dict:
             return f"mapping of {_value(arguments[0])} to {_value(arguments[1])}"
         case _:
-            return _WORDS.get(annotation, "string")
+            return "string"

@@ -12,6 +12,7 @@ from typing import Final
 
 from policy.classes import Classes
 from policy.documents.identity_document import IdentityDocument
+from policy.documents.queues_document import QueuesDocument
 from policy.documents.quotas_document import QuotasDocument
 from policy.documents.rule_checks import check_over, check_policy
 from policy.documents.rules_document import RulesDocument
@@ -198,6 +199,10 @@ def _contradictions(documents: Documents, policy: Policy) -> Iterator[tuple[Docu
     yield from _groups_given_twice(documents)
     for key, quotas in documents_of(documents, QuotasDocument):
         for problem in _over_problems(quotas, policy.classes):
+            yield key, problem
+    vcs = frozenset(policy.cluster.vc_names) if policy.cluster else None
+    for key, queues in documents_of(documents, QueuesDocument):
+        for problem in queues.problems_with(classes=policy.classes.names, vcs=vcs):
             yield key, problem
     if policy.cluster is not None:
         for key, identity in documents_of(documents, IdentityDocument):

@@ -26,16 +26,7 @@ def node_names(nodes: int) -> list[NodeName]:
 def build_topology(nodes: int, *, rack: int = RACK) -> Topology:
     """VC full was promised 30 % of the nodes, VC a the rest."""
     full = int(nodes * 0.3)
-    racks = -(-nodes // rack)
-    chain = Chain(
-        name=_CHAIN,
-        leaf_type=LeafType("A100"),
-        levels=_levels(rack),
-        cells=tuple(
-            _rack(f"rack-{index:03}", node_names(nodes)[index * rack : (index + 1) * rack])
-            for index in range(racks)
-        ),
-    )
+    chain = build_racks(nodes, rack=rack)
     vcs = {
         VcName(name): VirtualCluster(
             name=VcName(name), promises=(Promise(chain=_CHAIN, level=3, count=number),)
@@ -43,6 +34,20 @@ def build_topology(nodes: int, *, rack: int = RACK) -> Topology:
         for name, number in (("full", full), ("a", nodes - full))
     }
     return Topology(chains={_CHAIN: chain}, vcs=vcs)
+
+
+def build_racks(nodes: int, *, rack: int) -> Chain:
+    """Build a chain of racks."""
+    names = node_names(nodes)
+    return Chain(
+        name=_CHAIN,
+        leaf_type=LeafType("A100"),
+        levels=_levels(rack),
+        cells=tuple(
+            _rack(f"rack-{index:03}", names[index * rack : (index + 1) * rack])
+            for index in range(-(-nodes // rack))
+        ),
+    )
 
 
 def _levels(rack: int) -> tuple[Level, ...]:

@@ -8,13 +8,14 @@ here: `extender.planning` runs the planner and takes its actions. Imports: `poli
 
 attempts         Actions in progress and their retries, one at a time for each pod
 contended_nodes  Nodes on which nominated pods block each other
+forecast         How long gangs are expected to run
 gang_planner     GangPlanner: the state of every queued gang, and its steps
 held_bindings    Bindings that are held until the whole gang can be bound
 in_flight        Pods that are released and not bound yet, limited in number
 member_places    Decisions about the members of a gang that have no place
 model            Input and output of the planner: pods, actions, notices
 notices          Changes of the reason why a gang waits
-ports            The interfaces that the planner needs: cells, nodes, bind calls
+ports            The interfaces that the planner needs: cells, nodes, bind calls, run times
 queued_gang      One gang: its pods, refused nodes, victims
 refused_places   Places that kube-scheduler refuses, or whose node is lost
 room_search      Decisions that respect CPU, memory and the rest of the room on nodes

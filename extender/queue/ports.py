@@ -4,6 +4,7 @@ from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from typing import Protocol
 
 from extender.cells.model import NO_LIMITS, Decision, KnownSizes, MemberRequest, Part
+from extender.queue.forecast.model import NOTHING_KNOWN, RunTime
 from policy.placement import Placement
 from policy.pod_resources import Shortage
 from policy.submission import GangKey, NodeName, PodUid
@@ -129,3 +130,25 @@ class BindCalls(Protocol):
 
     def is_open(self, uid: PodUid) -> bool:
         """Tell whether kube-scheduler still waits for the answer about a pod."""
+
+
+class RunTimes(Protocol):
+    """How long gangs run, as far as that is known."""
+
+    def expected(self, gang: GangKey) -> RunTime:
+        """Return how long a gang that waits is expected to run once it has started."""
+
+    def remaining(self, gang: GangKey, *, now: float) -> RunTime:
+        """Return how long a gang that runs is expected to run from now on."""
+
+
+class UnknownRunTimes:
+    """Nothing is known about any run time: no gang is expected to end."""
+
+    def expected(self, gang: GangKey) -> RunTime:
+        """Say that nothing is known."""
+        return NOTHING_KNOWN
+
+    def remaining(self, gang: GangKey, *, now: float) -> RunTime:
+        """Say that nothing is known."""
+        return NOTHING_KNOWN

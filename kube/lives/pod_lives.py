@@ -3,7 +3,6 @@
 A value of another type than expected, or a time that cannot be read, counts as missing.
 """
 
-import re
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
@@ -11,13 +10,10 @@ from kube import marks
 from kube.values.objects import items, mapping, marks_of
 from kube.values.texts import parse_time
 from policy.pod_life import Disruption, PodLife
+from policy.queues import durations
 
 _STATES: Final = ("state", "lastState")
 _TEXT_LENGTH: Final = 1024
-_DURATION: Final = re.compile(
-    r"(?:(\d{1,5})d)?(?:(\d{1,6})h)?(?:(\d{1,8})m)?(?:(\d{1,9})s)?", re.ASCII
-)
-_SECONDS: Final = (86_400, 3_600, 60, 1)
 
 
 def read_life(pod: Mapping[str, Any]) -> PodLife:
@@ -48,11 +44,10 @@ def read_life(pod: Mapping[str, Any]) -> PodLife:
 
 def parse_duration(text: object) -> int | None:
     """Read a duration such as `4h`, `1h30m` or `2d`, in seconds; None for anything else."""
-    found = _DURATION.fullmatch(text) if isinstance(text, str) and text else None
-    if found is None:
+    try:
+        return int(durations.parse_duration(text)) or None
+    except ValueError:
         return None
-    parts = zip(found.groups(), _SECONDS, strict=True)
-    return sum(int(part) * seconds for part, seconds in parts if part) or None
 
 
 def _read_bound(

@@ -1,10 +1,10 @@
 """What one pod asks for on behalf of its gang, the charge that covers it, and its limits. Pure."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from uuid import UUID
 
 from policy.policy import Policy
-from policy.quotas.charge import Charge
+from policy.quotas.charge import Charge, CpuAndMemory
 from policy.quotas.limits import Limit, Measure, Scope
 from policy.quotas.quota_table import QuotaGroup
 from policy.submission import ClassName, GroupName, Submission, UserName
@@ -24,9 +24,16 @@ class ChargeRequest:
     """Whether the gang is this one pod, so that no other member can have a decision."""
     fixed_class: ClassName | None = None
     """The class of a native gang's PodGroup, which all its pods must have."""
+    highest_class: ClassName | None = None
+    """The class that the PodGroup asked for, if it is stored with a lower one: the gang may have
+    up to this class, while its pods have that of the PodGroup."""
     member_leaf_count: int | None = None
     """What this pod asks for, where its gang's other members may ask for more or less. None where
     the total is specified, or is this pod's."""
+    member: CpuAndMemory = field(default_factory=CpuAndMemory)
+    """What this pod requests beside its leaf cells."""
+    own_leaf_count: int = 0
+    """The leaf cells of this pod."""
     may_grow: bool = False
     """Whether the pods do not specify the gang's size. Then only a minimum is known, which may
     change, and more members may come."""
@@ -39,6 +46,20 @@ class ChargeRequest:
     def group_name(self) -> GroupName | None:
         """The name of the group that pays."""
         return self.group.name if self.group else None
+
+    @property
+    def highest_fixed(self) -> ClassName | None:
+        """The highest class that its PodGroup lets a gang have; None without a PodGroup."""
+        fixed, highest = self.fixed_class, self.highest_class
+        if fixed is None or highest is None:
+            return fixed
+        return highest if self.policy.classes.is_lower(fixed, highest) else fixed
+
+    def pod_class(self, gang_class: ClassName) -> ClassName:
+        """Return the class of the pods of a gang: that of their PodGroup, where that is lower."""
+        fixed = self.fixed_class
+        is_raised = fixed is not None and self.policy.classes.is_lower(fixed, gang_class)
+        return fixed if fixed is not None and is_raised else gang_class
 
     @property
     def quotas(self) -> tuple[Limit, ...]:
@@ -55,7 +76,7 @@ def build_charge(
     request: ChargeRequest, class_name: ClassName, *, rises_to: ClassName | None = None
 ) -> Charge:
     """Build the charge of a new gang in a class; `rises_to` is the class beyond its quotas."""
-    submission = request.submission
+    submission, pod_class = request.submission, request.pod_class(class_name)
     return Charge(
         decision=request.decision,
         gang=submission.gang,
@@ -70,9 +91,15 @@ def build_charge(
         gang_size=submission.gang_size,
         leaf_count_each=None if request.may_grow else request.member_leaf_count,
         rises_to=rises_to,
-        cpu_millis=submission.cpu_millis,
-        memory_bytes=submission.memory_bytes,
+        raised_from=None if pod_class == class_name else pod_class,
+        cpu_millis=(total := _cpu_and_memory(submission)).cpu_millis,
+        memory_bytes=total.memory_bytes,
+        each=total.per(submission.leaf_count),
     )
+
+
+def _cpu_and_memory(submission: Submission) -> CpuAndMemory:
+    return CpuAndMemory(cpu_millis=submission.cpu_millis, memory_bytes=submission.memory_bytes)
 
 
 def _places(request: ChargeRequest) -> int:
@@ -122,8 +149,22 @@ def leaf_count_with(request: ChargeRequest, held: Charge) -> int:
     return max(held.leaf_count, min(held.leaf_count + own - 1, most))
 
 
+def requested_beyond(request: ChargeRequest, held: Charge) -> CpuAndMemory:
+    """Return the CPU and memory of a pod beyond what the charge assumes of such a member.
+
+    Without an assumption, after the leader has made the charge, it is that of the average member.
+    """
+    if request.is_group:
+        return CpuAndMemory()
+    each = held.each
+    if each is None:
+        each = held.cpu_and_memory.per(held.leaf_count)
+    return request.member.beyond(each.times(request.own_leaf_count))
+
+
 def with_member(request: ChargeRequest, held: Charge) -> Charge:
     """Return the charge of a charged gang with one more member, as the ledger would compute it."""
+    held = held.with_more(requested_beyond(request, held))
     reserved = reserved_for(request, held)
     held = held.resized(leaf_count_with(request, held))
     if not request.joins:
@@ -134,6 +175,6 @@ def with_member(request: ChargeRequest, held: Charge) -> Charge:
 
 
 def impossible_limits(user: UserName) -> tuple[Limit, ...]:
-    """Return limits that no charge fits: the ledger's refusal then says what the user holds."""
+    """Return limits that no new or larger charge fits."""
     measures = (Measure.LEAF_CELLS, Measure.LEAF_CELLS_HIGH)
     return tuple(Limit(scope=Scope(user), measure=measure, most=-1) for measure in measures)

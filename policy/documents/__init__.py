@@ -13,6 +13,8 @@ May be imported by `policy.cluster`, by the modules of `policy`, and by every pa
     models             What all models share: strictness, common checks, types of fields.
     mount_entries      Mounts in the Shaping document.
     names              What names and other short texts may look like.
+    queue_checks       Levels of the Queues document, and the bound of waiting.
+    queues_document    The Queues document.
     quotas_document    The Quotas document.
     rule_checks        Rules that can never apply, and classes that do not exist.
     rules_document     The Rules document.

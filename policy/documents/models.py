@@ -10,7 +10,7 @@ To add a kind, write a subclass of `Document` in a module of its own, and add it
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar, Final, Literal
+from typing import Annotated, Any, ClassVar, Final, Literal, Protocol, TypeVar
 
 from pydantic import (
     BaseModel,
@@ -134,12 +134,23 @@ class CompileBudget:
             raise ValueError(f"is not compiled: {what}")
 
 
-def _unless_empty(
-    parse: Callable[[object], Pattern | Expression],
-) -> Callable[[object, ValidationInfo], Pattern | Expression | None]:
-    """Treat an empty field like a missing one."""
+class Compiled(Protocol):
+    """What a text of a document is compiled to."""
 
-    def parse_within_budget(value: object, info: ValidationInfo) -> Pattern | Expression | None:
+    @property
+    def cost(self) -> int:
+        """What it took to compile it."""
+
+
+CompiledT = TypeVar("CompiledT", bound=Compiled)
+
+
+def limited_by_budget(
+    parse: Callable[[object], CompiledT],
+) -> Callable[[object, ValidationInfo], CompiledT | None]:
+    """Compile within the document's budget; treat an empty field like a missing one."""
+
+    def parse_within_budget(value: object, info: ValidationInfo) -> CompiledT | None:
         if value is None or value == "":
             return None
         budget = info.context if isinstance(info.context, CompileBudget) else CompileBudget()
@@ -162,7 +173,7 @@ def _comparison_unless_empty(value: object) -> Comparison | None:
 _AsText = PlainSerializer(lambda value: None if value is None else str(value))
 PatternField = Annotated[
     Pattern | None,
-    PlainValidator(_unless_empty(parse_pattern), json_schema_input_type=str | None),
+    PlainValidator(limited_by_budget(parse_pattern), json_schema_input_type=str | None),
     _AsText,
 ]
 ComparisonField = Annotated[
@@ -172,6 +183,6 @@ ComparisonField = Annotated[
 ]
 ExpressionField = Annotated[
     Expression | None,
-    PlainValidator(_unless_empty(parse_expression), json_schema_input_type=str | None),
+    PlainValidator(limited_by_budget(parse_expression), json_schema_input_type=str | None),
     _AsText,
 ]

@@ -111,7 +111,7 @@ class Expression:
         try:
             result = self._program.execute(inputs)
         except Exception as exc:
-            raise EvaluationError(_failure(exc)) from exc
+            raise EvaluationError(failure_of(exc)) from exc
         if not isinstance(result, bool):
             raise EvaluationError(f"its result is {describe(result)} instead of true or false")
         return result
@@ -147,8 +147,22 @@ def _clean(value: object) -> object:
             return value
 
 
-def parse_expression(value: object) -> Expression:
-    """Compile an expression. Raises ValueError in plain words."""
+def parse_expression(value: object, *, variables: Mapping[str, object] = VARIABLES) -> Expression:
+    """Compile a condition over these variables. Raises ValueError in plain words."""
+    program = compile_expression(value, variables=tuple(variables))
+    names = frozenset(program.variables())
+    expression = Expression(
+        str(value),
+        needs_usage=not names.isdisjoint(_USAGE),
+        depends_on_class=not names.isdisjoint(_BY_CLASS),
+        _program=program,
+    )
+    _check_result(expression, variables)
+    return expression
+
+
+def compile_expression(value: object, *, variables: Sequence[str]) -> cel.Program:
+    """Compile an expression, whatever its result is. Raises ValueError in plain words."""
     if not isinstance(value, str):
         raise ValueError(f"must be a CEL expression in quotes, not {describe(value)}")
     if len(value) > MAX_CHARS:
@@ -157,16 +171,8 @@ def parse_expression(value: object) -> Expression:
     program = _compile(_rename(value, code))
     _check_list_functions(code)
     _check_literal_patterns(value, code)
-    _check_names(program, code)
-    names = frozenset(program.variables())
-    expression = Expression(
-        value,
-        needs_usage=not names.isdisjoint(_USAGE),
-        depends_on_class=not names.isdisjoint(_BY_CLASS),
-        _program=program,
-    )
-    _check_result(expression)
-    return expression
+    _check_names(program, code, known=variables)
+    return program
 
 
 def _compile(source: str) -> cel.Program:
@@ -223,14 +229,14 @@ def _closing_bracket(code: str, opening: int) -> int:
     return len(code)
 
 
-def _check_names(program: cel.Program, code: str) -> None:
+def _check_names(program: cel.Program, code: str, *, known: Sequence[str]) -> None:
     written = set(_NAME.findall(code))
     bound = {match.group(2) for match in _LIST_FUNCTION.finditer(code)}
     ours = _INTERNAL - written  # names that we put in; in the source they would mean something else
-    variables = {*VARIABLES, *bound, *_TYPES, *ours}
+    variables = {*known, *bound, *_TYPES, *ours}
     for name in program.variables():
         if name not in variables:
-            raise ValueError(_unknown("variable", name, known=tuple(VARIABLES)))
+            raise ValueError(_unknown("variable", name, known=known))
     for name in program.functions():
         # Operators are listed too, under names such as `_&&_` and `@in`.
         if name[0].isalpha() and name not in (*FUNCTIONS, *ours):
@@ -270,16 +276,16 @@ def _pattern(source: str) -> Pattern | None:
         return None
 
 
-def _check_result(expression: Expression) -> None:
+def _check_result(expression: Expression, variables: Mapping[str, object]) -> None:
     """Evaluate an example: types do not depend on the submission, so this finds wrong ones."""
     try:
-        expression.holds(build_inputs(VARIABLES))
+        expression.holds(build_inputs(variables))
     except EvaluationError as exc:
-        if not _depends_on_values(exc.__cause__):
+        if not depends_on_values(exc.__cause__):
             raise ValueError(f"can never be true or false: {exc}") from exc
 
 
-def _depends_on_values(error: BaseException | None) -> bool:
+def depends_on_values(error: BaseException | None) -> bool:
     """Whether another submission may succeed, such as one with a label that the example lacks."""
     if isinstance(error, RuntimeError):
         # `Function 'int' error: …` is a value that cannot be converted; others are wrong names.
@@ -287,7 +293,7 @@ def _depends_on_values(error: BaseException | None) -> bool:
     return isinstance(error, LookupError | ArithmeticError)
 
 
-def _failure(error: Exception) -> str:
+def failure_of(error: Exception) -> str:
     """Describe an error of the library in words that do not change with its version."""
     match error:
         case KeyError():

@@ -22,6 +22,8 @@ TABLE charges (
     raised_from text,
     cpu_millis bigint,
     memory_bytes bigint,
+    cpu_each bigint,
+    memory_each bigint,
     CONSTRAINT charges_leaf_count_check CHECK ((leaf_count >= 0)),
     CONSTRAINT charges_namespace_gang_key UNIQUE (namespace, gang),
     CONSTRAINT charges_pkey PRIMARY KEY (decision),
@@ -134,9 +136,11 @@ CASE
     WHEN (ended_at < COALESCE(held_from, started_at)) THEN 'empty'::tstzrange
     ELSE tstzrange(COALESCE(held_from, started_at), ended_at)
 END,
+    predictions jsonb NOT NULL DEFAULT '{}'::jsonb,
     CONSTRAINT gang_history_pkey PRIMARY KEY (run)
 );
 CREATE INDEX gang_history_asked ON public.gang_history USING btree (asked_at DESC, run DESC);
+CREATE INDEX gang_history_ended ON public.gang_history USING btree (ended_at DESC, run DESC) WHERE ((started_at IS NOT NULL) AND (ended_at IS NOT NULL));
 CREATE INDEX gang_history_gang ON public.gang_history USING btree (gang, asked_at DESC);
 CREATE INDEX gang_history_held ON public.gang_history USING gist (held) WHERE (COALESCE(held_from, started_at) IS NOT NULL);
 CREATE INDEX gang_history_preempted ON public.gang_history USING btree (ended_at) WHERE (outcome = 'preempted'::text);
@@ -349,11 +353,13 @@ FUNCTION grant_rights_before_runs() RETURNS void; -- a56eb9e4ed9bc597a987357b029
 
 FUNCTION ledger_add_days(charges,timestamp with time zone) RETURNS void; -- de3bcb2bfe399423b4323e125194b46c
 
+FUNCTION ledger_add_one(charges,bigint,bigint,jsonb,interval,timestamp with time zone) RETURNS json; -- 30a3535a92f9fb7b09a4e03bb5185340
+
 FUNCTION ledger_advance(holdings,charges,integer,timestamp with time zone,timestamp with time zone) RETURNS holdings; -- 8ad51d3bd026f738077c4f76911b6de0
 
 FUNCTION ledger_bump(charges,integer,timestamp with time zone,timestamp with time zone) RETURNS SETOF holdings; -- 46554af86ce873375e67ca66639ed7a7
 
-FUNCTION ledger_charge(jsonb,interval,timestamp with time zone) RETURNS SETOF json SECURITY DEFINER SET search_path=public, pg_temp SET enable_seqscan=off SET plan_cache_mode=force_generic_plan; -- e413c3ce74232f7fd0ae3b0555ed6eaa
+FUNCTION ledger_charge(jsonb,interval,timestamp with time zone) RETURNS SETOF json SECURITY DEFINER SET search_path=public, pg_temp SET enable_seqscan=off SET plan_cache_mode=force_generic_plan; -- 80a781fea124fde03d483db904c9998a
 
 FUNCTION ledger_charge_one(charges,jsonb,interval,timestamp with time zone) RETURNS json; -- 33ae77af8d5654ca08f929a9d40e5164
 
@@ -371,7 +377,7 @@ FUNCTION ledger_expire(text,bigint,integer,timestamp with time zone) RETURNS jso
 
 FUNCTION ledger_fence(text,bigint) RETURNS void; -- bd97c355dc136e2c1d5f0f97c1757ac1
 
-FUNCTION ledger_grow_one(charges,integer,jsonb,interval,timestamp with time zone) RETURNS json; -- a5f281cabfe5b159c0fe47d58c921b2e
+FUNCTION ledger_grow_one(charges,integer,jsonb,interval,timestamp with time zone) RETURNS json; -- 66e186ca25b42f75619a571e3a168030
 
 FUNCTION ledger_held(timestamp with time zone) RETURNS TABLE(user_name text, group_name text, vc text, class text, is_high boolean, leaf_type text, leaf_count bigint, gang_count bigint); -- 94e093ad36d0ea3cd1cb5694b4aa1a9a
 
@@ -407,11 +413,13 @@ FUNCTION ledger_usage(holdings) RETURNS json; -- fba9d8740d861c50d6f0f2e0302b678
 
 FUNCTION merge_members(jsonb,jsonb) RETURNS jsonb; -- 358f5c2d521c5ef8784486230b6a4091
 
-FUNCTION merge_runs(gang_history,gang_history) RETURNS gang_history; -- 372f4a5047ede3c884e364d8fef14843
+FUNCTION merge_predictions(jsonb,jsonb) RETURNS jsonb; -- 125adf3c671758832b6646be28b72b7b
+
+FUNCTION merge_runs(gang_history,gang_history) RETURNS gang_history; -- 4391b2a576850a95a621324a6c565679
 
 FUNCTION observe_nodes(text,bigint,jsonb,text[],interval,timestamp with time zone) RETURNS void SECURITY DEFINER SET search_path=public, pg_temp; -- 8572f4e111755b5d95b9338a94a8476b
 
-FUNCTION record_run(gang_history) RETURNS void; -- 33b11c396e067f1fc08d6755d0997c24
+FUNCTION record_run(gang_history) RETURNS void; -- df48e2785cf6ae13e6cc72aed869ba7a
 
 FUNCTION record_runs(jsonb) RETURNS void SECURITY DEFINER SET search_path=public, pg_temp; -- c0805bab5ac4da540b6ead1ceabf3a18
 

@@ -26,7 +26,7 @@ from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from typing import Protocol
 
-from policy.quotas.charge import Charge
+from policy.quotas.charge import Charge, CpuAndMemory
 from policy.quotas.limits import Exceeded, Limit, Scope
 from policy.quotas.usage import MICROS_PER_HOUR, ScopeUsage
 from policy.submission import ClassName, GangKey, GroupName, LeafType, UserName, VcName
@@ -84,6 +84,16 @@ class Queued:
 
 
 ChargeAnswer = Charged | Held | Queued | Refused
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KnownGang:
+    """What was decided about a gang, and what a scope held at the same moment."""
+
+    live: LiveCharge | None = None
+    queued: Charge | None = None
+    """The decision about a gang that waits uncharged."""
+    usage: ScopeUsage
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -173,6 +183,15 @@ class Ledger(Protocol):
         another charge, or none that can grow. A call that is repeated may count a member twice.
         """
 
+    async def add(
+        self, live: Charge, more: CpuAndMemory, *, limits: Sequence[Limit] = ()
+    ) -> ChargeAnswer:
+        """Add CPU and memory to the charge of a gang, within the limits; its age does not change.
+
+        The current amounts of the charge count, not those of `live`. Returns Held if the gang has
+        another charge. A call that is repeated may count a member twice, until the next `recount`.
+        """
+
     async def raise_class(
         self,
         live: Charge,
@@ -227,6 +246,12 @@ class Ledger(Protocol):
 
     async def first_asked(self, gangs: Sequence[GangKey]) -> Mapping[GangKey, datetime]:
         """Return since when gangs ask, for those that were reclaimed within `AGE_KEPT`."""
+
+    async def find(self, gang: GangKey, *, scope: Scope) -> KnownGang:
+        """Return the decision about a gang, and what a scope holds; nothing changes.
+
+        A live charge is returned even if it has expired, since it counts until it is ended.
+        """
 
     async def charges(self) -> tuple[LiveCharge, ...]:
         """Return all live charges, sorted by gang."""

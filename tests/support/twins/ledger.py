@@ -4,17 +4,15 @@ Postgres keeps running sums. This ledger adds up all past and live charges for e
 a mistake in the sums of Postgres shows as a difference between the two.
 """
 
-from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, time, timedelta
 
 from policy.errors import BackendError, ConflictError
-from policy.quotas.charge import Charge, find_exceeded
-from policy.quotas.limits import Limit, Scope
+from policy.quotas.charge import Charge, CpuAndMemory, find_exceeded
+from policy.quotas.limits import Exceeded, Limit, Scope
 from policy.quotas.usage import HeldSums, ScopeUsage
 from policy.submission import ClassName, GangKey
-from state.ledger import rows
 from state.ledger.ledger import (
     MOST_EXPIRED,
     ChargeAnswer,
@@ -22,6 +20,7 @@ from state.ledger.ledger import (
     DayUse,
     Held,
     Holding,
+    KnownGang,
     LeaderTerm,
     LedgerDrift,
     LiveCharge,
@@ -30,9 +29,9 @@ from state.ledger.ledger import (
     check_storable,
     choose_storable,
 )
+from tests.support.twins import comparisons
 from tests.support.twins.ages import KeptAges
-from tests.support.twins.comparisons import is_as_seen, is_of, is_same, recounted
-from tests.support.twins.sums import split_days, sums_of
+from tests.support.twins.sums import days_of, holdings_of, sums_of
 
 _MICROSECOND = timedelta(microseconds=1)
 _QUEUED_FOR = timedelta(hours=24)
@@ -117,23 +116,36 @@ class MemoryLedger:
         self, existing: LiveCharge, changed: Charge, limits: Sequence[Limit]
     ) -> Charged | Refused:
         """Put another charge in the place of one, unless a limit would be exceeded."""
-        # The hours that the gang has used count; its present leaf cells must not count twice.
-        found = {one.limit: one for one in find_exceeded(changed, limits, self.current_usage)}
-        found = {limit: one for limit, one in found.items() if limit.measure.is_hours}
-        del self._live[changed.gang]
-        found |= {
-            one.limit: one
-            for one in find_exceeded(changed, limits, self.current_usage)
-            if one.limit not in found
-        }
-        self._live[changed.gang] = existing
-        exceeded = tuple(found[limit] for limit in limits if limit in found)
-        if exceeded:
+        if exceeded := self._find_exceeded(changed, limits):
             return Refused(exceeded=exceeded)
         self._end(changed.gang, is_billed=True)
         now = max(self._clock(), existing.charged_at)
         self._put(LiveCharge(charge=changed, charged_at=now, expires_at=existing.expires_at))
         return Charged(live=self._live[changed.gang], usage=self._usages(changed))
+
+    def _find_exceeded(self, changed: Charge, limits: Sequence[Limit]) -> tuple[Exceeded, ...]:
+        # The hours that the gang has used count; its present leaf cells must not count twice.
+        beside = list(find_exceeded(changed, limits, self.current_usage))
+        existing = self._live.pop(changed.gang)
+        without = list(find_exceeded(changed, limits, self.current_usage))
+        self._live[changed.gang] = existing
+        return comparisons.exceeded_by_change(limits, beside=beside, without=without)
+
+    async def add(
+        self, live: Charge, more: CpuAndMemory, *, limits: Sequence[Limit] = ()
+    ) -> ChargeAnswer:
+        """Add CPU and memory to the charge of a gang."""
+        existing = self._live.get(live.gang)
+        if existing is None:
+            return await self.charge(live.with_more(more), limits=limits)
+        self._check_available()
+        if not comparisons.is_of(existing.charge, live):
+            return Held(live=existing, usage=self._usages(existing.charge))
+        grown = existing.charge.with_more(more)
+        if exceeded := self._find_exceeded(grown, limits):
+            return Refused(exceeded=exceeded)
+        self._put(replace(existing, charge=grown))
+        return Charged(live=self._live[live.gang], usage=self._usages(grown))
 
     async def raise_class(
         self,
@@ -165,7 +177,7 @@ class MemoryLedger:
     ) -> ChargeAnswer:
         """Use a place of the charge for a new member, or else add leaf cells."""
         existing = self._live.get(live.gang)
-        live = existing.charge if existing and is_of(existing.charge, live) else live
+        live = existing.charge if existing and comparisons.is_of(existing.charge, live) else live
         taken = 1 if live.leaf_count_each is None else leaf_count
         if existing is None or existing.charge != live or live.places < taken:
             grown = live.leaf_count + leaf_count
@@ -236,8 +248,8 @@ class MemoryLedger:
             gang
             for gang, charge in wanted.items()
             if gang in self._live
-            and not is_same(self._live[gang].charge, charge)
-            and is_as_seen(self._live[gang], known.get(gang))
+            and not comparisons.is_same(self._live[gang].charge, charge)
+            and comparisons.is_as_seen(self._live[gang], known.get(gang))
         ]
         for gang in wanted.keys() & self._live.keys():
             self._live[gang] = replace(self._live[gang], expires_at=None)
@@ -252,7 +264,9 @@ class MemoryLedger:
     async def recount(self, counted: Sequence[Charge], *, term: LeaderTerm) -> int:
         """Set the CPU and memory of charged gangs."""
         self._fence(term)
-        found = [recounted(self._live.get(one.gang), one) for one in choose_storable(counted)]
+        found = [
+            comparisons.recounted(self._live.get(one.gang), one) for one in choose_storable(counted)
+        ]
         changed = [live for live in found if live is not None]
         for live in changed:
             self._put(live)
@@ -271,6 +285,13 @@ class MemoryLedger:
         known = self._ages.known(self._clock())
         return {gang: known[gang] for gang in gangs if gang in known}
 
+    async def find(self, gang: GangKey, *, scope: Scope) -> KnownGang:
+        """Return the decision about a gang, and what a scope holds."""
+        self._check_available()
+        live = self._live.get(gang)
+        queued = None if live else self._waiting(gang, self._clock())
+        return KnownGang(live=live, queued=queued, usage=self.current_usage(scope))
+
     async def charges(self) -> tuple[LiveCharge, ...]:
         """Return all live charges, sorted by gang."""
         self._check_available()
@@ -280,10 +301,9 @@ class MemoryLedger:
         self, *, least_seconds: float, most_seconds: float
     ) -> tuple[LiveCharge, ...]:
         """Return live charges that were made or resized within a range of ages."""
+        ages = {one: self._clock() - one.charged_at for one in await self.charges()}
         least, most = timedelta(seconds=least_seconds), timedelta(seconds=most_seconds)
-        now = self._clock()
-        live = await self.charges()
-        return tuple(one for one in live if least <= now - one.charged_at < most)
+        return tuple(one for one, age in ages.items() if least <= age < most)
 
     async def find_charged(self, gangs: Sequence[GangKey]) -> frozenset[GangKey]:
         """Return the gangs, among those given, that have a live charge."""
@@ -298,27 +318,12 @@ class MemoryLedger:
     async def holdings(self, when: datetime | None = None) -> tuple[Holding, ...]:
         """Return the leaf cells held by each holder now, or at a moment."""
         self._check_available()
-        found: defaultdict[Holding, list[Charge]] = defaultdict(list)
-        for charge in self._held(when):
-            row = rows.to_charge_row(charge) | {"leaf_count": 0, "gang_count": 0}
-            found[rows.from_holding(row)].append(charge)
-        held = [
-            replace(key, leaf_cells=sum(one.leaf_count for one in charges), gangs=len(charges))
-            for key, charges in found.items()
-        ]
-        return tuple(sorted(held, key=rows.order_of))
+        return holdings_of(self._held(when))
 
     async def days(self, first: date, last: date) -> tuple[DayUse, ...]:
         """Return the leaf-cell-time used on each of these UTC days."""
         self._check_available()
-        sums: defaultdict[DayUse, int] = defaultdict(int)
-        for charge, since, until in self._billed():
-            for day, micros in split_days(since, until):
-                if first <= day <= last and charge.leaf_count:
-                    row = rows.to_charge_row(charge) | {"day": day, "leaf_micros": 0}
-                    sums[rows.from_day(row)] += charge.leaf_count * micros
-        found = [replace(key, leaf_micros=micros) for key, micros in sums.items()]
-        return tuple(sorted(found, key=rows.order_of))
+        return tuple(day for day in days_of(self._billed()) if first <= day.day <= last)
 
     def _check_available(self) -> None:
         if self.is_away:

@@ -7,7 +7,9 @@ from typing import Final
 from cli.policy_files import build_from_files
 
 _PAGE: Final = Path(__file__).parents[3] / "docs" / "policy.md"
-_KINDS: Final = ["Classes", "Rules", "Quotas", "Billing", "Identity", "Cluster", "Shaping"]
+_KINDS: Final = [
+    *("Classes", "Rules", "Quotas", "Billing", "Identity", "Cluster", "Shaping", "Queues"),
+]
 
 
 def _documents() -> list[str]:

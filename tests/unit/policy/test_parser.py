@@ -143,14 +143,14 @@ default: x
             [
                 'apiVersion: must be cellgate.io/v1, not "v1"',
                 "kind: must be one of Classes, Rules, Cluster, Quotas, Identity, Shaping, Billing, "
-                'not "Rule"',
+                'Queues, not "Rule"',
             ],
         ),
         (
             "apiVersion: cellgate.io/v1\nkind: [Rules]",
             [
                 "kind: must be one of Classes, Rules, Cluster, Quotas, Identity, Shaping, Billing, "
-                "not a list"
+                "Queues, not a list"
             ],
         ),
         (
@@ -222,7 +222,7 @@ def test_an_unknown_label_is_refused() -> None:
         Problem(
             "cellgate.io/policy",
             '"Rules" is not a kind of policy document; the kinds are '
-            "classes, rules, cluster, quotas, identity, shaping, billing",
+            "classes, rules, cluster, quotas, identity, shaping, billing, queues",
         ),
     )
 

@@ -1,0 +1,15 @@
+"""Strategies of the queue on a trace, and what events cost while many gangs wait.
+
+A trace is replayed through the product's planner and engine with compressed time. Traces are given
+by path and are no part of the project; without one a generated workload stands in, and the results
+say so. Imports of tests: `tests.support.queue`.
+
+cells    The engine as the planner uses it; members that have places run at once
+figures  Waits and costs of a replay
+measure  The benchmark: all cases, several at once, resumable
+options  Command line options
+queues   The queues that are compared: the planner, and strict first in, first out
+replay   The event loop: submissions and ends in order of time
+shape    Gangs and clusters: flat, whole nodes, VCs
+trace    Gangs with their submission and run time: read, generated, shaken
+"""

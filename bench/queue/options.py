@@ -1,0 +1,59 @@
+"""What is replayed: the options of `python -m bench queue`."""
+
+import argparse
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from bench.queue.queues import STRATEGIES
+from bench.queue.shape import Form
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QueueOptions:
+    """The traces, clusters and strategies of a run."""
+
+    trace: Path | None = None
+    """A generated workload stands in for a trace that is not given."""
+    is_whole: bool = False
+    capacities: Sequence[int] = ()
+    forms: Sequence[Form] = (Form.FLAT, Form.VCS)
+    strategies: Sequence[str] = tuple(STRATEGIES)
+    shakes: int = 1
+    resume: Path | None = None
+    jobs: int = 1
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options to those of all benchmarks."""
+    group = parser.add_argument_group("queue")
+    group.add_argument("--trace", type=Path, help="a CSV file: timestamp, duration, num_gpus, …")
+    group.add_argument("--whole", action="store_true", help="the whole trace, not four weeks of it")
+    group.add_argument("--capacities", type=_numbers, help="leaf cells of the clusters: 512,576")
+    group.add_argument("--forms", type=_names, help=f"of {','.join(Form)}")
+    group.add_argument("--strategies", type=_names, help=f"of {','.join(STRATEGIES)}")
+    group.add_argument("--shakes", type=int, default=1, help="medians of so many shaken inputs")
+    group.add_argument("--resume", type=Path, help="keep what was replayed in this file")
+    group.add_argument("--jobs", type=int, default=1, help="replay so many cases at once")
+
+
+def _names(text: str) -> tuple[str, ...]:
+    return tuple(text.split(","))
+
+
+def _numbers(text: str) -> tuple[int, ...]:
+    return tuple(map(int, text.split(",")))
+
+
+def from_arguments(given: argparse.Namespace) -> QueueOptions:
+    """Return the options of a command line."""
+    return QueueOptions(
+        trace=given.trace,
+        is_whole=given.whole,
+        capacities=given.capacities or (),
+        forms=tuple(map(Form, given.forms or (Form.FLAT, Form.VCS))),
+        strategies=given.strategies or tuple(STRATEGIES),
+        shakes=given.shakes,
+        resume=given.resume,
+        jobs=given.jobs,
+    )

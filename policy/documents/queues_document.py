@@ -1,0 +1,344 @@
+"""The Queues document: the order of waiting gangs, reservations, and what is assumed of runs."""
+
+from collections.abc import Iterator, Mapping
+from typing import Annotated, ClassVar, Final, Literal
+
+from pydantic import BeforeValidator, Field, PlainSerializer, PlainValidator
+
+from policy.documents.models import Document, Strict, limited_by_budget
+from policy.documents.names import CheckedName, ClassNameField, check_name
+from policy.documents.queue_checks import queue_problems, unknown_names
+from policy.documents.yaml_tree import Plain
+from policy.errors import Problem
+from policy.queues.durations import parse_duration
+from policy.queues.factors import FactorName
+from policy.queues.formula import Formula, parse_formula
+from policy.queues.queues import (
+    PRESETS,
+    ExpectedStartRules,
+    FairShareRules,
+    NamedLevels,
+    PreemptionRules,
+    QueueLevel,
+    Queues,
+    ReservationRules,
+    RunTimeRules,
+    Strategy,
+)
+from policy.queues.who import Who, parse_when
+from policy.rules.expression import Expression
+from policy.wording import describe
+
+MAX_LEVELS: Final = 32
+MAX_NAMES: Final = 10_000
+
+
+def _check_duration(value: object) -> str:
+    parse_duration(value)
+    return str(value)
+
+
+def _check_some_time(value: object) -> str:
+    if parse_duration(value) <= 0:
+        raise ValueError(f"must be longer than no time, not {describe(value)}")
+    return str(value)
+
+
+def _check_factor(value: object) -> str:
+    if value not in list(FactorName):
+        known = ", ".join(FactorName)
+        raise ValueError(f"{describe(value)} is not a factor; the factors are {known}")
+    return str(value)
+
+
+def _number(*, least: float, most: float) -> BeforeValidator:
+    """Make a check of a number that may be written without a decimal point."""
+
+    def check(value: object) -> float:
+        is_number = isinstance(value, int | float) and not isinstance(value, bool)
+        if not is_number or not least <= float(value) <= most:  # type: ignore[arg-type]  # checked
+            what = f"a number from {least:g} to {most:g}"
+            raise ValueError(f"must be {what}, not {describe(value)}")
+        return float(value)  # type: ignore[arg-type]  # checked above
+
+    return BeforeValidator(check)
+
+
+def _named_levels(value: object) -> tuple[tuple[str, tuple[str, ...]], ...]:
+    """Read a mapping of lists; a tuple, because the order of its keys has a meaning."""
+    if not isinstance(value, dict):
+        raise ValueError(f"must be a mapping of levels to lists of names, not {describe(value)}")
+    levels = []
+    for name, members in value.items():
+        if not isinstance(members, list):
+            raise ValueError(f"{describe(name)} must be a list of names, not {describe(members)}")
+        if len(members) > MAX_NAMES:
+            raise ValueError(f"{describe(name)} must have at most {MAX_NAMES} names")
+        levels.append((check_name(name), tuple(check_name(member) for member in members)))
+    return tuple(levels)
+
+
+_AsText = PlainSerializer(lambda value: None if value is None else str(value))
+Duration = Annotated[str, BeforeValidator(_check_duration)]
+SomeTime = Annotated[str, BeforeValidator(_check_some_time)]
+FactorField = Annotated[str, BeforeValidator(_check_factor)]
+LevelsField = Annotated[
+    tuple[tuple[str, tuple[str, ...]], ...],
+    PlainValidator(_named_levels, json_schema_input_type=dict[str, list[str]]),
+    PlainSerializer(lambda levels: [[name, list(members)] for name, members in levels]),
+]
+FormulaField = Annotated[
+    Formula | None,
+    PlainValidator(limited_by_budget(parse_formula), json_schema_input_type=str | None),
+    _AsText,
+]
+WhenField = Annotated[
+    Expression | None,
+    PlainValidator(limited_by_budget(parse_when), json_schema_input_type=str | None),
+    _AsText,
+]
+
+
+class WhoEntry(Strict):
+    """Which gangs a level takes. An empty field takes all; every other field must match."""
+
+    classes: list[ClassNameField] = Field(
+        default=[], max_length=MAX_NAMES, description="Classes of gangs."
+    )
+    groups: list[CheckedName] = Field(
+        default=[], max_length=MAX_NAMES, description="Groups that are charged for gangs."
+    )
+    users: list[CheckedName] = Field(
+        default=[], max_length=MAX_NAMES, description="Submitters of gangs."
+    )
+    vcs: list[CheckedName] = Field(default=[], max_length=MAX_NAMES, description="Their VCs.")
+    when: WhenField = Field(
+        default=None,
+        description="A CEL expression over `user`, `group`, `vc`, `class`, `priority`, "
+        "`leafCells`, `leafType` and `namespace`, such as `leafCells <= 8`.",
+    )
+
+    def build(self) -> Who:
+        """Build what decides."""
+        return Who(
+            classes=frozenset(self.classes),
+            groups=frozenset(self.groups),
+            users=frozenset(self.users),
+            vcs=frozenset(self.vcs),
+            when=self.when,
+        )
+
+
+class LevelEntry(Strict):
+    """One level. Its gangs are ahead of all gangs of the levels below."""
+
+    name: CheckedName = Field(description="Shown to users.")
+    who: WhoEntry = Field(default=WhoEntry(), description="Which gangs it takes; else every gang.")
+    strategy: Literal["fifo", "priority", "fair-share", "shortest-first", "formula"] = Field(
+        description="How it orders its gangs: a preset of `worth`. `fifo` has none, `priority` "
+        "`class: 7d`, `fair-share` `fairShare: 48h`, `shortest-first` `shortRun: 192h`; `formula` "
+        "has what `worth` says."
+    )
+    worth: dict[FactorField, Duration] = Field(
+        default={},
+        description="Seconds of waiting that a factor gives at most, by [factor](#factors), such "
+        "as `class: 24h`; instead of those of the strategy.",
+    )
+    formula: FormulaField = Field(
+        default=None,
+        description="A CEL expression over the factors and `worth` that gives seconds, clamped to "
+        "what `worth` adds up to: `worth.class * class`. Without it, the sum of worth · factor.",
+    )
+    promote_after: SomeTime | None = Field(
+        default=None,
+        description="After how much waiting a gang is ranked in the level above. Required in all "
+        "levels but the first; at least what the worth of the level above adds up to.",
+    )
+
+    def build(self) -> QueueLevel:
+        """Build what decides."""
+        strategy = Strategy(self.strategy)
+        given = {FactorName(name): parse_duration(text) for name, text in self.worth.items()}
+        merged = {**PRESETS[strategy], **given}
+        return QueueLevel(
+            name=self.name,
+            who=self.who.build(),
+            strategy=strategy,
+            worth={name: merged[name] for name in FactorName if merged.get(name)},
+            formula=self.formula,
+            promote_after=parse_duration(self.promote_after) if self.promote_after else None,
+        )
+
+
+class FairShareEntry(Strict):
+    """How recent use of leaf cells is counted."""
+
+    half_life: SomeTime = Field(
+        default="7d", description="After this time, use counts half as much."
+    )
+    weights: dict[CheckedName, Annotated[float, _number(least=0.001, most=1000)]] = Field(
+        default={}, max_length=MAX_NAMES, description="Shares of charged groups; 1 for all others."
+    )
+    entry: Literal["predicted", "none"] = Field(
+        default="predicted",
+        description="`predicted` counts a gang that starts at once with its expected use, so that "
+        "a burst of gangs does not start before any is counted.",
+    )
+
+    def build(self) -> FairShareRules:
+        """Build what decides."""
+        return FairShareRules(
+            half_life=parse_duration(self.half_life), weights=dict(self.weights), entry=self.entry
+        )
+
+
+class RunTimeEntry(Strict):
+    """What is assumed about run times."""
+
+    cap: SomeTime = Field(
+        default="24h", description="From here on a longer run makes no difference to the rank."
+    )
+    longest: dict[ClassNameField, SomeTime] = Field(
+        default={},
+        description="How long a gang runs at most, by class; `default` for all other classes. "
+        "An assumption, unless `enforce` is true.",
+    )
+    unknown: Literal["asked", "cap"] = Field(
+        default="asked",
+        description="What a gang without history is expected to run: its limit "
+        "(`activeDeadlineSeconds`), or `cap`.",
+    )
+    enforce: bool = Field(
+        default=False,
+        description="Whether new pods get `longest` as their limit. Without it there is no bound "
+        "on how long a gang can wait.",
+    )
+
+    def build(self) -> RunTimeRules:
+        """Build what decides."""
+        return RunTimeRules(
+            cap=parse_duration(self.cap),
+            longest={name: parse_duration(text) for name, text in self.longest.items()},
+            unknown=self.unknown,
+            enforce=self.enforce,
+        )
+
+
+class ReservationEntry(Strict):
+    """Which waiting gangs get a reservation, and which gangs may use its cells before."""
+
+    per_pool: int = Field(
+        default=1, ge=0, le=16, description="Reservations in each pool at most; 0 for none."
+    )
+    after: Duration = Field(
+        default="10m", description="How long the first gang of a pool waits before it gets one."
+    )
+    backfill_quantile: Annotated[float, _number(least=0.5, most=1)] = Field(
+        default=0.9,
+        description="Which quantile of its run time must end before the reservation begins, for a "
+        "gang to use reserved cells.",
+    )
+    sticky: bool = Field(
+        default=True,
+        description="Whether a reservation keeps its cells; otherwise it is made anew after each "
+        "change, and no bound holds.",
+    )
+
+    def build(self) -> ReservationRules:
+        """Build what decides."""
+        return ReservationRules(
+            per_pool=self.per_pool,
+            after=parse_duration(self.after),
+            backfill_quantile=self.backfill_quantile,
+            sticky=self.sticky,
+        )
+
+
+class PreemptionEntry(Strict):
+    """How running gangs are protected from preemption."""
+
+    minimum_run: Duration = Field(
+        default="0s", description="How long a gang runs before it may be preempted."
+    )
+    grace: SomeTime | None = Field(
+        default=None, description="The grace period of preempted pods; else their own."
+    )
+
+    def build(self) -> PreemptionRules:
+        """Build what decides."""
+        return PreemptionRules(
+            minimum_run=parse_duration(self.minimum_run),
+            grace=parse_duration(self.grace) if self.grace else None,
+        )
+
+
+class ExpectedStartEntry(Strict):
+    """How expected starts are computed."""
+
+    coverage: Annotated[float, _number(least=0.5, most=0.99)] = Field(
+        default=0.8, description="How often the actual start is to lie in the interval."
+    )
+    samples: int = Field(default=8, ge=1, le=64, description="Futures that are sampled.")
+
+    def build(self) -> ExpectedStartRules:
+        """Build what decides."""
+        return ExpectedStartRules(coverage=self.coverage, samples=self.samples)
+
+
+class QueuesDocument(Document):
+    """The order in which waiting gangs are planned, and the bounds of their waiting."""
+
+    may_be_partial: ClassVar[bool] = False
+    kind: Literal["Queues"] = Field(description="Always `Queues`.")
+    levels: list[LevelEntry] = Field(
+        min_length=1,
+        max_length=MAX_LEVELS,
+        description="All levels, highest first. A gang belongs to the first that takes it; the "
+        "last takes every gang.",
+    )
+    user_levels: LevelsField = Field(
+        default=(),
+        description="Users by level, highest first: `{gold: [alice], silver: []}`. All others are "
+        "below the last.",
+    )
+    group_levels: LevelsField = Field(
+        default=(), description="Charged groups by level, highest first."
+    )
+    fair_share: FairShareEntry = Field(default=FairShareEntry(), description="Recent use.")
+    run_time: RunTimeEntry = Field(default=RunTimeEntry(), description="Run times.")
+    reservation: ReservationEntry = Field(
+        default=ReservationEntry(), description="Reservations and backfill."
+    )
+    preemption: PreemptionEntry = Field(default=PreemptionEntry(), description="Preemption.")
+    expected_start: ExpectedStartEntry = Field(
+        default=ExpectedStartEntry(), description="Expected starts."
+    )
+
+    @classmethod
+    def problems_in(cls, data: Mapping[str, Plain]) -> Iterator[Problem]:
+        """Yield what levels say against each other, and what breaks the bound of waiting."""
+        return queue_problems(data)
+
+    def problems_with(
+        self, *, classes: tuple[str, ...], vcs: frozenset[str] | None
+    ) -> Iterator[Problem]:
+        """Yield names of classes and VCs that other documents do not know."""
+        levels = [(level.who.classes, level.who.vcs) for level in self.levels]
+        return unknown_names(levels, longest=self.run_time.longest, classes=classes, vcs=vcs)
+
+    def build(self) -> Queues:
+        """Build what decides."""
+        return Queues(
+            levels=tuple(level.build() for level in self.levels),
+            user_levels=_build_levels(self.user_levels),
+            group_levels=_build_levels(self.group_levels),
+            fair_share=self.fair_share.build(),
+            run_time=self.run_time.build(),
+            reservation=self.reservation.build(),
+            preemption=self.preemption.build(),
+            expected_start=self.expected_start.build(),
+        )
+
+
+def _build_levels(levels: tuple[tuple[str, tuple[str, ...]], ...]) -> NamedLevels:
+    return tuple((name, frozenset(members)) for name, members in levels)

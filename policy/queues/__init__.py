@@ -1,0 +1,16 @@
+"""The Queues document as types: in which order waiting gangs are planned, and by which bounds.
+
+The one idea: every order is a *rank* in seconds of waiting. A gang's rank is the moment at which it
+asked, minus what each factor is worth to it; the lowest rank is first. A factor is a number from 0
+to 1, and its worth is the number of seconds that it gives at most. The *horizon* of a level is the
+sum of its worth: a gang that asks later than another by more than the horizon is never ahead of it.
+
+Ranks of actual gangs are computed in `extender.queue.order`; the document is read in
+`policy.documents.queues_document`.
+
+    durations   Durations such as `4h`: reading and writing.
+    factors     The factors: one table for checks, ranks and the reference.
+    formula     A level's `formula`: CEL over the factors, giving seconds.
+    queues      `Queues` and its parts; `DEFAULT_QUEUES` applies without a document.
+    who         Which gangs a level takes.
+"""
