@@ -113,6 +113,7 @@ class ExtenderState:
         to_bound_now = self.translating(to_bound)
         self.pods = PodSink(self.cluster, namespaces=self.namespaces, to_bound=to_bound_now)
         self.outcomes = self._build_outcomes()
+        self.topology.on_downgraded.append(self.outcomes.gang_downgraded)
         self.runs = self._build_runs(registry)
         self.forecasts = ForecastLoop(
             self.runs, history, queues=lambda: self.policies.policy.queues, clock=clock
