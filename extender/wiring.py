@@ -113,7 +113,6 @@ class ExtenderState:
         to_bound_now = self.translating(to_bound)
         self.pods = PodSink(self.cluster, namespaces=self.namespaces, to_bound=to_bound_now)
         self.outcomes = self._build_outcomes()
-        self.topology.on_downgraded.append(self.outcomes.gang_downgraded)
         self.runs = self._build_runs(registry)
         self.forecasts = ForecastLoop(
             self.runs, history, queues=lambda: self.policies.policy.queues, clock=clock
@@ -137,13 +136,15 @@ class ExtenderState:
         self.class_raiser = self._build_class_raiser(ledger, client) if ledger is not None else None
 
     def _build_outcomes(self) -> Outcomes:
-        return Outcomes(
+        outcomes = Outcomes(
             cluster=self.cluster,
             pods=self.pods,
             events=PodEvents(self.events),
             metrics=self.metrics,
             clock=self.clock,
         )
+        self.topology.on_downgraded.append(outcomes.gang_downgraded)
+        return outcomes
 
     def _build_runs(self, registry: CollectorRegistry) -> RunRecorder:
         return RunRecorder(
