@@ -38,7 +38,11 @@ from extender.planning.held_calls import HeldCalls
 from extender.planning.held_pods import HeldPods
 from extender.planning.pending_writes import PendingWrites
 from extender.planning.planning_loop import PlanningLoop
+from extender.planning.pod_ranks import PodRanks
+from extender.planning.queue_order import QueueOrder
 from extender.planning.quota_queue import QuotaQueue
+from extender.queue.order.gang_order import GangOrder
+from extender.queue.ports import UnknownRunTimes
 from extender.room.cluster_room import ClusterRoom
 from extender.room.fitting_nodes import FittingNodes
 from extender.settings import LEADERSHIP, ExtenderSettings
@@ -105,6 +109,7 @@ class ExtenderState:
         self.pod_needs = PodNeeds(self.fitting_nodes, self.volumes)
         follow_members(self.cluster.members, self.room)
         self.policies = PolicySink(self.events)
+        self.order = GangOrder()
         self.turn = asyncio.Lock()
         """Held while the cluster is changed in steps."""
         self.file = ClusterFile(file, self.policies) if (file := settings.cluster_file) else None
@@ -128,6 +133,7 @@ class ExtenderState:
         self.ledger_sync = self._build_ledger_sync(ledger) if ledger is not None else None
         self.limits = LimitRoutes(ledger, lambda: self.policies.policy)
         self.reclaimed_ages = ReclaimedAges(ledger, pods=self.pods, term=self.term)
+        self.pod_ranks = self._build_pod_ranks()
         self.quota_queue = self._build_quota_queue(ledger) if ledger is not None else None
         self.class_raiser = self._build_class_raiser(ledger, client) if ledger is not None else None
 
@@ -187,6 +193,15 @@ class ExtenderState:
             clock=self.clock,
         )
 
+    def _build_pod_ranks(self) -> PodRanks:
+        return PodRanks(
+            self.order,
+            pods=self.pods,
+            run_times=UnknownRunTimes(),
+            to_request=self.translating(to_member_request),
+            clock=self.clock,
+        )
+
     def _build_quota_queue(self, ledger: Ledger) -> QuotaQueue:
         queue = QuotaQueue(
             ledger=ledger,
@@ -194,6 +209,7 @@ class ExtenderState:
             sizes=self.groups,
             policies=self.policies,
             term=self.term,
+            rank_of=lambda pods: self.pod_ranks.standing(pods).key,
         )
         if self.ledger_sync is not None:
             self.ledger_sync.on_freed.append(queue.note_freed)
@@ -290,6 +306,7 @@ class ExtenderVerbs:
             may_suspend=state.reclaims.may_suspend,
             is_bound=cells.is_bound,
         )
+        self.queue_order = _build_queue_order(state, self.planner)
         self.waiting = _build_waiting(state, self.planner)
         self.explainer = Explainer(
             cluster=state.cluster,
@@ -314,6 +331,20 @@ def _build_binding(
         metrics=state.metrics,
         clock=state.clock,
     )
+
+
+def _build_queue_order(state: ExtenderState, planner: PlanningLoop) -> QueueOrder:
+    order = QueueOrder(
+        state.order,
+        planner.ranking,
+        policies=state.policies,
+        history=state.history,
+        counts=lambda: state.census.leaf_cells,
+        topology=lambda: state.cluster.topology,
+        clock=state.clock,
+    )
+    order.on_reorder.append(planner.plan_soon)
+    return order
 
 
 def _build_waiting(state: ExtenderState, planner: PlanningLoop) -> WaitingView:
@@ -351,8 +382,8 @@ def _build_planner(
         to_request=state.translating(to_member_request),
         held=HeldPods(awaits_group=state.groups.is_awaited, quota=state.quota_queue),
         executor=executor,
-        outcomes=state.outcomes,
         clock=state.clock,
+        order=state.order,
     )
     state.reranker.on_change.append(planner.rerank)
     state.groups.on_change.append(planner.observe_groups)
