@@ -19,12 +19,12 @@ from extender.feeds.requests import ToRequest
 from extender.planning.action_executor import ActionExecutor
 from extender.planning.cluster_cells import ClusterCells
 from extender.planning.held_pods import HOLDING, HeldPods, gang_of, unknown_class
+from extender.planning.pod_ranks import PodRanks
 from extender.planning.queued_pods import QueuedPods
 from extender.planning.silent_schedulers import SilentSchedulers
 from extender.queue.gang_planner import GangPlanner
 from extender.queue.held_bindings import GivenUp, Verdict
 from extender.queue.model import Action, LeafCounts, StepResult
-from extender.queue.order.gang_order import GangOrder
 from kube.read.managed_pod import ManagedPod
 from policy.errors import BackendError, RequestError
 from policy.submission import GangKey, NodeName, PodUid
@@ -51,7 +51,7 @@ class PlanningLoop:
         held: HeldPods,
         executor: ActionExecutor,
         clock: Clock,
-        order: GangOrder | None = None,
+        ranks: PodRanks | None = None,
     ) -> None:
         self._pods = pods
         self._needs = needs
@@ -67,7 +67,13 @@ class PlanningLoop:
         self._clock = clock
         self._calls = cells.calls
         self._prepare = cells.cluster.prepare_stepwise
-        self._gangs = GangPlanner(cells, needs.nodes, cells.calls, order=order)
+        self._gangs = GangPlanner(
+            cells,
+            needs.nodes,
+            cells.calls,
+            order=ranks.order if ranks else None,
+            run_times=ranks.run_times if ranks else None,
+        )
         self.ranking = self._gangs.ranking
         self._news = asyncio.Event()
         needs.nodes.room.on_growth.append(self._news.set)

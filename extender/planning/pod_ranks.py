@@ -25,15 +25,15 @@ class PodRanks:
         to_request: ToRequest,
         clock: Clock,
     ) -> None:
-        self._order = order
+        self.order = order
         self._pods = pods
-        self._run_times = run_times
+        self.run_times = run_times
         self._to_request = to_request
         self._clock = clock
 
     def standing(self, pods: Sequence[ManagedPod]) -> Standing:
         """Return the level and the rank of a gang; its oldest pod is the first."""
-        return self._order.standing(self.facts(pods), now=self._clock.now().timestamp())
+        return self.order.standing(self.facts(pods), now=self._clock.now().timestamp())
 
     def facts(self, pods: Sequence[ManagedPod]) -> QueueFacts:
         """Return what the order knows of a gang; its oldest pod is the first."""
@@ -50,7 +50,7 @@ class PodRanks:
             leaf_cells=counted or sum(pod.leaf_count for pod in pods),
             leaf_type=first.leaf_type,
             asked=self._pods.workloads.first_asked(first),
-            run_time=self._run_times.expected(gang),
+            run_time=self.run_times.expected(gang),
         )
 
     def _priority(self, pod: ManagedPod) -> int:

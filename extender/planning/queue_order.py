@@ -1,7 +1,7 @@
 """Keeps the order of waiting gangs current: the Queues document, recent use, the size of VCs.
 
 A changed document orders the gangs anew at once, in slices. Recent use is read from the history
-every half a minute, and only if a level gives it a worth; while the history does not answer, the
+twice a minute, and only if a level gives it a worth; while the history does not answer, the
 last factors count. Without a history, only gangs that run count.
 """
 
@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Final, NoReturn
 
+from extender.queue.order.fair_shares import Account
 from extender.queue.order.gang_order import GangOrder, VcSize
 from extender.queue.order.ranking import Ranking
 from kube.follow.policies import PolicySink
@@ -25,7 +26,10 @@ from state.history.runs import RunHistory
 
 logger = logging.getLogger(__name__)
 
-_EVERY_SECONDS: Final = 30.0
+_EVERY_SECONDS: Final = 5.0
+_READ_SECONDS: Final = 30.0
+"""How often the history is read."""
+_BY_RUN_TIME: Final = (FactorName.SHORT_RUN, FactorName.ASKED)
 _SOON_SECONDS: Final = 1.0
 """Until the cluster has been counted."""
 _HALF_LIVES: Final = 5
@@ -87,13 +91,16 @@ class QueueOrder:
         """Count what has changed since the last time, and move the gangs that it concerns."""
         vcs = self._order.observe_vcs(self._sizes(), leaf_cells=sum(self._counts().values()))
         await in_slices(self._ranking.reorder_vcs(vcs))
-        accounts = []
+        are_new = False
+        if any(map(self._order.queues.uses, _BY_RUN_TIME)):
+            are_new = await in_slices(self._ranking.reorder_run_times())
+        accounts: list[Account] = []
         if self._order.queues.uses(FactorName.FAIR_SHARE):
             await self._read_use()
             now = self._clock.now().timestamp()
             accounts = await in_slices(self._order.shares.refresh(now=now))
             await in_slices(self._ranking.reorder_accounts(accounts))
-        if vcs or accounts:
+        if vcs or accounts or are_new:
             self._tell()
 
     def _tell(self) -> None:
@@ -112,7 +119,9 @@ class QueueOrder:
         rules = self._order.queues.fair_share
         if self._history is None:
             return
-        now = self._clock.now()
+        now, is_new = self._clock.now(), self._read != rules
+        if not is_new and (now - self._read_until).total_seconds() < _READ_SECONDS:
+            return
         if self._read is None or self._read.half_life != rules.half_life:
             self._order.shares.forget_use()
             self._read_until = now - timedelta(seconds=_HALF_LIVES * rules.half_life)

@@ -144,6 +144,19 @@ class Ranking:
                 self._move(gang)
                 yield
 
+    def reorder_run_times(self) -> Stepwise[bool]:
+        """Rank the waiting gangs anew whose run times are expected to be others than before.
+
+        Return whether there were any.
+        """
+        has_changed = False
+        for key, (facts, _) in list(self._ranked.items()):
+            if self._run_times.expected(key) != facts.run_time:
+                has_changed = True
+                self._move(key)
+            yield
+        return has_changed
+
     def _move(self, key: GangKey) -> None:
         gang = self._seen.find(key)
         if gang is not None and gang.pods:
