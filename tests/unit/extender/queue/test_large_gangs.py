@@ -87,6 +87,26 @@ def a_pod(index: int, size: int) -> QueuedPod:
     return QueuedPod(request=request, gang_size=size, is_gated=True)
 
 
+class NotingCells(EngineCells):
+    """Notes which members are forgotten: each is a row of the log."""
+
+    forgotten: tuple[PodUid, ...] = ()
+
+    def forget_member(self, member: PodUid) -> None:
+        self.forgotten += (member,)
+        super().forget_member(member)
+
+
+def test_a_gang_that_gathers_its_members_gives_nothing_back() -> None:
+    cluster = a_cluster("1 racks x 4 nodes x 8").promising("a", node=4).build()
+    cells = NotingCells(Engine(lease_seconds=60, topology=cluster), ())
+    planner = GangPlanner(cells, UnlimitedNodes(nodes_of(cluster)), NoCalls())
+    for index in range(10):
+        planner.see(a_pod(index, 20))
+        planner.step(now=0.0)
+    assert cells.forgotten == ()
+
+
 def test_a_member_of_a_large_gang_costs_no_more_than_one_of_a_small_gang() -> None:
     small, large = calls_in_a_life(SMALL), calls_in_a_life(LARGE)
     for part, calls in large.items():
