@@ -1,10 +1,14 @@
 """`/v1/runs` and `/v1/usage`: what ran, for whom, for how long, and how it ended.
 
 A caller without the right to read all runs reads the own ones (`extender.inspection.access`). Both
-are answered from Postgres: while it is unavailable, they are refused.
+are answered from Postgres: while it is unavailable, they are refused. Every token may ask, so only
+few questions are asked at once: the other connections to Postgres are for decisions.
 """
 
-from collections.abc import Callable, Mapping
+import asyncio
+from collections import Counter
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
 from datetime import MAXYEAR, UTC, datetime, timedelta
 from typing import Any, Final
 
@@ -26,10 +30,14 @@ _RUN_PARAMETERS: Final = frozenset(
     {"user", "group", "vc", "gang", "outcome", "state", "since", "until", "members", "limit",
      "after"}
 )  # fmt: skip
-_USAGE_PARAMETERS: Final = frozenset({"since", "until", "by", "format"})
+_USAGE_PARAMETERS: Final = frozenset({"user", "group", "since", "until", "by", "format"})
 _STATES: Final = {"ended": True, "open": False}
 _FORMATS: Final = ("json", "csv")
 _BY: Final = ", ".join(USAGE_FIELDS)
+_AT_ONCE: Final = 2
+_MOST_WAITING: Final = 30
+_MOST_OF_ONE: Final = 4
+"""Questions of one caller that are asked or wait, so that one caller does not take all places."""
 
 
 class RunRoutes:
@@ -38,17 +46,30 @@ class RunRoutes:
     def __init__(self, history: RunHistory | None, *, utc_now: Callable[[], datetime]) -> None:
         self._history = history
         self._utc_now = utc_now
+        self._slots = asyncio.Semaphore(_AT_ONCE)
+        self._asking: Counter[str] = Counter()
 
     def add_to(self, app: web.Application) -> None:
         """Register the routes."""
         app.router.add_get("/v1/runs", self._runs)
         app.router.add_get("/v1/usage", self._usage)
 
-    @property
-    def _store(self) -> RunHistory:
+    @asynccontextmanager
+    async def _turn(self, request: web.Request) -> AsyncIterator[RunHistory]:
+        """Wait until few others read the history; refuse if too many wait."""
         if self._history is None:
             raise BackendError("this extender has no history")
-        return self._history
+        caller = request.get(OWN_ONLY, "")
+        is_over = caller and self._asking[caller] >= _MOST_OF_ONE
+        if is_over or self._asking.total() >= _AT_ONCE + _MOST_WAITING:
+            why = "too many questions to the history at once; ask again when one is answered"
+            raise web.HTTPTooManyRequests(text=why)
+        self._asking[caller] += 1
+        try:
+            async with self._slots:
+                yield self._history
+        finally:
+            self._asking -= Counter([caller])  # drops callers that ask nothing
 
     async def _runs(self, request: web.Request) -> web.Response:
         query = request.query
@@ -66,7 +87,8 @@ class RunRoutes:
         )
         with_members = _choice(query, "members", ("true", "false")) == "true"
         before = _read_position(query.get("after"))
-        found = await self._store.find(wanted, limit + 1, before=before)
+        async with self._turn(request) as history:
+            found = await history.find(wanted, limit + 1, before=before)
         items = [show_run(one, with_members=with_members) for one in found[:limit]]
         page: dict[str, Any] = {"items": items}
         if len(found) > limit:
@@ -83,9 +105,10 @@ class RunRoutes:
         if until - since > timedelta(days=_MOST_DAYS):
             raise RequestError.at("since", f"must be at most {_MOST_DAYS} days before until")
         is_csv = _choice(query, "format", _FORMATS) == "csv" or _accepts_csv(request)
-        own = request.get(OWN_ONLY)
-        hours = await self._store.hours_between(since, until)
-        items = sum_usage((one for one in hours if own in (None, one.user_name)), by)
+        user, group = _own_user(request), query.get("group")
+        async with self._turn(request) as history:
+            hours = await history.hours_between(since, until, user_name=user, group_name=group)
+        items = sum_usage(hours, by)
         if is_csv:
             columns = (*by, "leafCellHours", "gangs")
             return web.Response(text=format_csv(items, columns), content_type="text/csv")

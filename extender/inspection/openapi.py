@@ -39,7 +39,7 @@ _GETS: Final[tuple[tuple[str, str, tuple[str, ...]], ...]] = (
         "/v1/usage",
         "Leaf-cell-hours between two moments, summed by user, group, vc, class or leafType, as "
         "JSON or CSV. Callers without the right to read all runs get their own.",
-        ("since", "until", "by", "format"),
+        ("user", "group", "since", "until", "by", "format"),
     ),
     (
         "/v1/limits",

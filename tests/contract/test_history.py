@@ -215,6 +215,33 @@ async def test_hours_count_what_lies_between_two_moments(stores: Stores) -> None
     ]
 
 
+async def test_hours_of_one_user_or_group_are_those_among_all(stores: Stores) -> None:
+    await stores.tell(
+        *(
+            _facts(
+                f"{user} {start}",
+                user_name=user,
+                group_name=group,
+                leaf_count=4,
+                started_at=_NOON + start * _HOUR,
+                ended_at=None if end is None else _NOON + end * _HOUR,
+            )
+            for user, group in (("alice", "vision"), ("bob", "vision"), ("carol", None))
+            for start, end in ((-40, 3), (-20, 40), (2, None))
+        )
+    )
+    span = _NOON - 30 * _HOUR, _NOON + 50 * _HOUR
+    found = await stores.history.hours_between(*span)
+    assert len(found) == 3
+    for user in ("alice", "bob", "carol", "dave"):
+        own = await stores.history.hours_between(*span, user_name=user)
+        assert _rounded(own) == _rounded([one for one in found if one.user_name == user])
+    group = await stores.history.hours_between(*span, group_name="vision")
+    assert _rounded(group) == _rounded([one for one in found if one.group_name == "vision"])
+    both = await stores.history.hours_between(*span, user_name="carol", group_name="vision")
+    assert both == []
+
+
 @pytest.mark.parametrize(
     ("since", "until"),
     [(-30, 40), (-12, 36), (-12, 40), (-30, 36), (-12, 12), (0, 0.5), (-100, -60), (12, 12.5)],
