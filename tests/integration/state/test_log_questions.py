@@ -67,7 +67,7 @@ async def full(database: Database) -> Database:
         ("find_runs", _runs(group="group-7"), "gang_history_group"),
         ("find_runs", _runs(vc="none"), "gang_history_vc"),
         ("find_runs", _runs(outcome="evicted"), "gang_history_outcome"),
-        ("find_runs", _runs(has_ended=True, since=_DAY + 19_990 * _HOUR), "gang_history_ended"),
+        ("find_runs", _runs(has_ended=True, since=_DAY + 19_990 * _HOUR), "gang_history_until"),
         ("hours_between", _MONTH, "gang_days_pkey"),
         ("hours_between", _MONTH, "gang_history_running"),
         ("hours_between", _MONTH, "gang_history_held"),
