@@ -34,7 +34,8 @@ from extender.upkeep.recovery import recover
 from extender.upkeep.unasked_preemption import preempt_unasked
 from extender.upkeep_wiring import ExtenderUpkeep
 from extender.verbs.routes import VerbRoutes
-from extender.wiring import ExtenderState, ExtenderVerbs
+from extender.verbs_wiring import ExtenderVerbs
+from extender.wiring import ExtenderState
 from kube.api.client import KubeClient
 from kube.api.feed import Feed, FeedSource, paused
 from kube.api.leadership import LeaderLabel, Leadership
@@ -268,6 +269,7 @@ def _leader_tasks(
     yield state.leading.keep()
     yield state.leading.show()
     yield verbs.planner.run()
+    yield verbs.queue_order.run()
     yield state.reranker.run()
     yield state.outcomes.notes.run(upkeep.gate_messages, writing=verbs.pending.writing)
     yield verbs.evictions.run()
