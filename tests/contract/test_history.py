@@ -16,6 +16,7 @@ from tests.support.state.histories import (
     HOUR,
     NOON,
     Stores,
+    a_bound_member,
     a_member,
     rounded,
     some_facts,
@@ -205,7 +206,7 @@ def _random_facts(dice: Random, step: int, number: int) -> GangFacts:
     for pod in dice.sample([2 * run, 2 * run + 1], dice.randint(1, 2)):
         start = dice.randrange(-50, 50)
         ends = dice.random() < 0.7
-        members[f"p{pod}"] = _pod(
+        members[f"p{pod}"] = a_bound_member(
             start,
             start + dice.randrange(1, 20) if ends else None,
             leafType=dice.choice(["A100", "V100"]),
