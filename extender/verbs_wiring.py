@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 from extender.feeds.requests import to_member_request
 from extender.inspection.explainer import Explainer
-from extender.inspection.waiting_view import WaitingView
+from extender.inspection.waiting_view import CELLS_QUEUE, WaitingView
 from extender.outcomes.evictions import Evictions
 from extender.planning.action_executor import ActionExecutor
 from extender.planning.cluster_cells import ClusterCells
@@ -78,6 +78,8 @@ class ExtenderVerbs:
         )
         self.queue_order = _build_queue_order(state, self.planner)
         self.waiting = _build_waiting(state, self.planner)
+        state.forecasts.order = self.planner.in_order
+        self.waiting.expected_start = state.forecasts.starts.show
         self.explainer = Explainer(
             cluster=state.cluster,
             pods=state.pods,
@@ -123,7 +125,7 @@ def _build_waiting(state: ExtenderState, planner: PlanningLoop) -> WaitingView:
         state.outcomes.waiting,
         pods=state.pods,
         has_place=state.cluster.has_place,
-        orders={"cells": planner.in_order, **({"quota": quota.in_order} if quota else {})},
+        orders={CELLS_QUEUE: planner.in_order, **({"quota": quota.in_order} if quota else {})},
         lacks=quota.lacks if quota else lambda _: (),
         held_reason=planner.held_reason,
         clock=state.clock,

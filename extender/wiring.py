@@ -102,7 +102,12 @@ class ExtenderState:
         self.outcomes = self._build_outcomes()
         self.runs = self._build_runs(registry)
         self.forecasts = ForecastLoop(
-            self.runs, history, queues=lambda: self.policies.policy.queues, clock=clock
+            self.runs,
+            history,
+            cluster=self.cluster,
+            policy=lambda: self.policies.policy,
+            clock=clock,
+            registry=registry,
         )
         self.budgets = DisruptionBudgetSink()
         self.budget_sync = BudgetSync(budgets=self.budgets, cluster=self.cluster, pods=self.pods)

@@ -25,13 +25,14 @@ from policy.queues.queues import Queues
 from policy.submission import GangKey
 from service.clock import Clock
 from service.tasks import in_slices
-from state.history.facts import RUN_TIME, GangFacts, Prediction
+from state.history.facts import RUN_TIME, START, GangFacts, Prediction
 from state.history.predictions import WHOLE_OUTCOMES, PastRun
 from state.history.runs import RunHistory
 
 logger = logging.getLogger(__name__)
 
 _RETRY_SECONDS: Final = 10.0
+_HIGH: Final = 0.9
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,6 +48,7 @@ class FollowedRun:
     estimate: float | None
     limit: float | None
     """How long its pods may run."""
+    leaf_type: str | None = None
 
 
 class RunForecasts:
@@ -64,7 +66,12 @@ class RunForecasts:
         """Runs that were described before the history was read."""
         self._runs: dict[str, FollowedRun] = {}
         self._of_gang: dict[GangKey, str] = {}
-        self._predicted: dict[str, Prediction] = {}
+        self._predicted: dict[str, dict[str, Prediction]] = {}
+        """What was predicted about each run, by kind."""
+        self.on_started: list[Callable[[Prediction, float], None]] = []
+        """Called when a run has started whose start was predicted, with the moment."""
+        self._new: dict[str, None] = {}
+        """Runs with predictions that were not recorded yet."""
 
     # -- the planner's questions
 
@@ -113,6 +120,7 @@ class RunForecasts:
         run = _followed(gang, facts)
         if facts.ended_at is not None:
             return self._end(run, facts)
+        self._note_start(run)
         self._runs[run.run] = run
         self._of_gang[gang] = run.run
         if run.started is not None:
@@ -120,9 +128,20 @@ class RunForecasts:
             self.book.begin(run.run, run.keys, at=run.started)
         return self._told(run.run)
 
+    def _note_start(self, run: FollowedRun) -> None:
+        """Compare the start of a run with what was predicted, when it is first seen."""
+        before = self._runs.get(run.run)
+        if run.started is None or before is None or before.started is not None:
+            return
+        told = self._told(run.run).get(START)
+        if told is not None:
+            for listener in self.on_started:
+                listener(told, run.started)
+
     def _end(self, run: FollowedRun, facts: GangFacts) -> Mapping[str, Prediction]:
         assert facts.ended_at is not None
         told = self._told(run.run)
+        self._note_start(run)
         if run.run in self._runs and run.started is not None:
             self.book.begin(run.run, run.keys, at=run.started)
             is_whole = facts.outcome in WHOLE_OUTCOMES
@@ -130,31 +149,45 @@ class RunForecasts:
         self._forget(run.run)
         return told
 
-    def predict(self, run: FollowedRun, *, stamp: str) -> bool:
-        """Predict how long a run takes, unless that was predicted; tell whether it is new."""
-        if run.run in self._predicted:
-            return False
-        expectation = self.expectation(run)
-        time = expectation.run_time(elapsed=0.0, quantile=0.9, limit=run.limit)
+    def predict(self, run: FollowedRun, *, stamp: str) -> None:
+        """Predict how long a run takes, unless that was predicted."""
+        if RUN_TIME in self._told(run.run):
+            return
         forecast = self.book.forecast(run.keys, now=self._now())
+        time = self.expectation(run).run_time(elapsed=0.0, quantile=_HIGH, limit=run.limit)
         if time.median is None:
-            return False
-        prediction: dict[str, Any] = {
-            "stamp": stamp,
-            "key": "owner's estimate" if not time.runs else str(forecast.kind if forecast else ""),
-            "size": size_class(run.keys.leaf_cells),
-            "median": round(time.median, 3),
-            "low": round(time.low or 0.0, 3),
-            "high": round(time.high or 0.0, 3),
-            "runs": time.runs,
-            "source": time.source,
-        }
-        self._predicted[run.run] = prediction
-        return True
+            return
+        self._tell(
+            run.run,
+            RUN_TIME,
+            {
+                "stamp": stamp,
+                "key": str(forecast.kind) if forecast and time.runs else "owner's estimate",
+                "size": size_class(run.keys.leaf_cells),
+                "median": round(time.median, 3),
+                "low": round(time.low or 0.0, 3),
+                "high": round(time.high or 0.0, 3),
+                "runs": time.runs,
+                "source": time.source,
+            },
+        )
+
+    def predict_start(self, run: FollowedRun, prediction: dict[str, Any]) -> None:
+        """Note after how long a run was predicted to start, unless that was predicted."""
+        if START not in self._told(run.run):
+            self._tell(run.run, START, prediction)
+
+    def _tell(self, run: str, kind: str, prediction: Prediction) -> None:
+        self._predicted.setdefault(run, {})[kind] = prediction
+        self._new[run] = None
+
+    def take_predicted(self) -> Collection[str]:
+        """Return the runs with predictions that are to be recorded."""
+        taken, self._new = self._new, {}
+        return taken
 
     def _told(self, run: str) -> Mapping[str, Prediction]:
-        prediction = self._predicted.get(run)
-        return {} if prediction is None else {RUN_TIME: prediction}
+        return dict(self._predicted.get(run, {}))
 
     def retain(self, runs: Collection[str]) -> None:
         """Forget runs that are not among those that exist: they have another name now."""
@@ -164,6 +197,7 @@ class RunForecasts:
     def _forget(self, run: str) -> None:
         followed = self._runs.pop(run, None)
         self._predicted.pop(run, None)
+        self._new.pop(run, None)
         self.book.forget(run)
         if followed is not None and self._of_gang.get(followed.gang) == run:
             del self._of_gang[followed.gang]
@@ -207,4 +241,5 @@ def _followed(gang: GangKey, facts: GangFacts) -> FollowedRun:
         started=facts.started_at.timestamp() if facts.started_at else None,
         estimate=None if facts.estimate_seconds is None else float(facts.estimate_seconds),
         limit=None if facts.limit_seconds is None else float(facts.limit_seconds),
+        leaf_type=facts.leaf_type,
     )

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import chain
-from typing import Any
+from typing import Any, Final
 
 from extender.cells.lasting_sentences import lasting_text
 from extender.cells.model import Reason, ReasonCode
@@ -33,6 +33,8 @@ class QueuePlace:
 
 
 Order = Callable[[], Iterable[GangKey]]
+CELLS_QUEUE: Final = "cells"
+"""The queue of gangs that wait for cells."""
 
 
 class WaitingView:
@@ -54,6 +56,8 @@ class WaitingView:
         `lacks` says which limits have no room for the gang of a pod that waits for quota.
         `held_reason` explains why the bindings of a gang are held, if they are.
         """
+        self.expected_start: Callable[[GangKey], JsonObject | None] = lambda _: None
+        """Tells when a gang that waits for cells is expected to start."""
         self.held_reason = held_reason
         self._waiting = waiting
         self._pods = pods
@@ -103,7 +107,12 @@ class WaitingView:
             "asked": datetime.fromtimestamp(asked, UTC).isoformat(timespec="seconds"),
             "ageSeconds": max(0, round(now.timestamp() - asked)),
             **_show_place(place),
+            **self._show_start(entry, place),
         }
+
+    def _show_start(self, entry: WaitingEntry, place: QueuePlace | None) -> JsonObject:
+        is_planned = place is not None and place.queue == CELLS_QUEUE
+        return if_any("expectedStart", self.expected_start(entry.gang) if is_planned else None)
 
     def _unplanned(self) -> Iterator[WaitingEntry]:
         """Find gangs whose pods the gate holds and that were told nothing yet."""
