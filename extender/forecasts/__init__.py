@@ -13,4 +13,5 @@ Imported by `extender.wiring` and `extender.app`.
     run_forecasts    the run times of gangs that wait and run, and their predictions
     run_keys         by what runs are compared
     start_forecasts  the expected starts of waiting gangs
+    submitted_gang   the expected start of a gang that does not exist
 """

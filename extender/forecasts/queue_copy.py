@@ -49,7 +49,8 @@ class QueueCopier:
         places = {gang: place for place, gang in enumerate(order)}
         running: list[CopiedGang] = []
         waiting: dict[int, CopiedGang] = {}
-        followed = [*self._run_times.followed, *([extra] if extra else [])]
+        followed = [run for run in self._run_times.followed if not extra or run.gang != extra.gang]
+        followed += [extra] if extra else []
         for number, run in enumerate(followed):
             if number % _STEPS == 0:
                 yield

@@ -126,6 +126,7 @@ class RunForecasts:
         if run.started is not None:
             self.predict(run, stamp=stamp)
             self.book.begin(run.run, run.keys, at=run.started)
+        self._new.pop(run.run, None)  # it is recorded with what is returned
         return self._told(run.run)
 
     def _note_start(self, run: FollowedRun) -> None:

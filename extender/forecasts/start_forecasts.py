@@ -111,9 +111,13 @@ class StartForecasts:
                 await asyncio.sleep(0)
         self._found = found
 
-    async def would_start(self, run: FollowedRun) -> StartForecast | None:
-        """Tell when a gang that does not exist would start if it were submitted now."""
-        return (await self._play(self._order(), extra=run)).get(run.gang)
+    async def show_would_start(self, run: FollowedRun) -> dict[str, Any]:
+        """Show when a gang that does not exist would start if it were submitted now."""
+        if self._playing.locked():
+            return {"unknown": "starts are being computed; ask again"}
+        order = [gang for gang in self._order() if gang != run.gang]
+        forecast = (await self._play(order, extra=run))[run.gang]
+        return show_start(forecast, coverage=self._rules().coverage)
 
     async def _play(
         self, order: Iterable[GangKey], *, extra: FollowedRun | None = None
@@ -147,10 +151,6 @@ class StartForecasts:
         known = self._calibration.outcomes(drawn.seconds)
         waits = f"no history for waits {bucket_of(drawn.seconds)}"
         return f"{waits}: {known} of {LEAST_OUTCOMES} outcomes that are needed"
-
-    def of(self, gang: GangKey) -> StartForecast | None:
-        """Return what is known about the start of a gang."""
-        return self._found.get(gang)
 
     def show(self, gang: GangKey) -> dict[str, Any]:
         """Show when a gang is expected to start, or why that is unknown."""
