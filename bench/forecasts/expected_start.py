@@ -56,28 +56,36 @@ class _Pool:
     book: RunTimeBook = field(default_factory=RunTimeBook)
     calibration: StartCalibration = field(default_factory=StartCalibration)
     running: dict[str, tuple[TraceJob, float]] = field(default_factory=dict)
+    expected_ends: dict[str, float] = field(default_factory=dict)
     waiting: list[TraceJob] = field(default_factory=list)
     ends: list[tuple[float, str]] = field(default_factory=list)
     predicted: dict[str, _Predicted] = field(default_factory=dict)
     outcomes: list[tuple[float, _Predicted, float]] = field(default_factory=list)
     cpu: list[float] = field(default_factory=list)
-    known: dict[RunKeys, tuple[float, Expectation]] = field(default_factory=dict)
+    known: dict[RunKeys, tuple[float, Expectation, float | None]] = field(default_factory=dict)
 
-    def expectation(self, job: TraceJob, now: float) -> Expectation:
+    def _known(self, job: TraceJob, now: float) -> tuple[float, Expectation, float | None]:
         known = self.known.get(job.keys)
         if known is None or now - known[0] >= _REMEMBERED_SECONDS:
             forecast = self.book.forecast(job.keys, now=now)
-            known = self.known[job.keys] = now, expect(forecast, estimate=None, longest=None)
-        return known[1]
+            expected = expect(forecast, estimate=None, longest=None)
+            high = expected.run_time(elapsed=0.0, quantile=_QUANTILE).high
+            known = self.known[job.keys] = now, expected, high
+        return known
 
     def high(self, job: TraceJob, now: float) -> float | None:
         """Within which time a job ends, safely enough."""
-        return self.expectation(job, now).run_time(elapsed=0.0, quantile=_QUANTILE).high
+        return self._known(job, now)[2]
+
+    def expectation(self, job: TraceJob, now: float) -> Expectation:
+        """What is expected of a job."""
+        return self._known(job, now)[1]
 
     def advance(self, until: float) -> None:
         while self.ends and self.ends[0][0] <= until:
             at, name = heappop(self.ends)
             job, _ = self.running.pop(name)
+            del self.expected_ends[name]
             self.free += job.leaf_cells
             self.book.end(name, at=at)
             self.fill(at)
@@ -105,8 +113,9 @@ class _Pool:
     def shadow(self, head: TraceJob, now: float) -> tuple[float, int]:
         ends = []
         for job, started in self.running.values():
-            left = self.expectation(job, now).left(0.5, elapsed=now - started)
-            ends.append((now + (1e12 if left is None else left), job.leaf_cells))
+            end = self.expected_ends[job.name]
+            # A run that is overdue is expected to take half as long again.
+            ends.append((end if end > now else now + (now - started) / 2, job.leaf_cells))
         free = self.free
         for end, leaf_cells in sorted(ends):
             free += leaf_cells
@@ -118,6 +127,8 @@ class _Pool:
         job = self.waiting.pop(place)
         self.free -= job.leaf_cells
         self.running[job.name] = job, now
+        median = self.expectation(job, now).run_time(elapsed=0.0, quantile=_QUANTILE).median
+        self.expected_ends[job.name] = now + (1e12 if median is None else median)
         self.book.begin(job.name, job.keys, at=now)
         heappush(self.ends, (now + job.seconds, job.name))
         told = self.predicted.pop(job.name, None)

@@ -100,10 +100,9 @@ class QueueCopier:
         leaf_type = run.leaf_type or _largest(cells.get(VcName(run.keys.vc), {}))
         whole: Pool = (_WHOLE, leaf_type)
         is_guaranteed = self._priority(run) >= 0 and VcName(run.keys.vc) in cells
-        elapsed = 0.0 if run.started is None else max(0.0, now - run.started)
-        limit = None if run.limit is None else max(0.0, run.limit - elapsed)
+        elapsed, limit = run.elapsed(now), run.limit_left(now)
         quantile = self._policy().queues.reservation.backfill_quantile
-        time = expected.run_time(elapsed=0.0, quantile=quantile, limit=run.limit)
+        time = expected.run_time(elapsed=0.0, quantile=quantile, limit=limit)
         return CopiedGang(
             gang=run.gang,
             pool=(run.keys.vc, leaf_type) if is_guaranteed else whole,

@@ -49,6 +49,18 @@ class FollowedRun:
     limit: float | None
     """How long its pods may run."""
     leaf_type: str | None = None
+    ends_by: float | None = None
+    """When its workload is ended, whether it has started or not."""
+
+    def elapsed(self, now: float) -> float:
+        """Return for how long it has run."""
+        return 0.0 if self.started is None else max(0.0, now - self.started)
+
+    def limit_left(self, now: float) -> float | None:
+        """Return how long it may run from now on, if it runs or were to start now."""
+        left = [] if self.limit is None else [self.limit - self.elapsed(now)]
+        left += [] if self.ends_by is None else [self.ends_by - now]
+        return max(0.0, min(left)) if left else None
 
 
 class RunForecasts:
@@ -62,7 +74,7 @@ class RunForecasts:
         self._clock = clock
         self.book = RunTimeBook()
         self.is_loaded = history is None
-        self._early: dict[str, tuple[GangKey, GangFacts]] = {}
+        self._early: dict[str, tuple[GangKey, GangFacts, float | None]] = {}
         """Runs that were described before the history was read."""
         self._runs: dict[str, FollowedRun] = {}
         self._of_gang: dict[GangKey, str] = {}
@@ -80,16 +92,19 @@ class RunForecasts:
         run = self.run_of(gang)
         if run is None:
             return NOTHING_KNOWN
-        return self.expectation(run).run_time(elapsed=0.0, quantile=self._quantile, limit=run.limit)
+        return self.expectation(run).run_time(
+            elapsed=0.0, quantile=self._quantile, limit=run.limit_left(self._now())
+        )
 
     def remaining(self, gang: GangKey, *, now: float) -> RunTime:
         """Return how long a gang that runs is expected to run from now on."""
         run = self.run_of(gang)
         if run is None:
             return NOTHING_KNOWN
-        elapsed = 0.0 if run.started is None else max(0.0, self._now() - run.started)
-        limit = None if run.limit is None else max(0.0, run.limit - elapsed)
-        return self.expectation(run).run_time(elapsed=elapsed, quantile=self._quantile, limit=limit)
+        wall = self._now()
+        return self.expectation(run).run_time(
+            elapsed=run.elapsed(wall), quantile=self._quantile, limit=run.limit_left(wall)
+        )
 
     def run_of(self, gang: GangKey) -> FollowedRun | None:
         """Return the latest run of a gang."""
@@ -112,14 +127,20 @@ class RunForecasts:
 
     # -- runs, as they are recorded
 
-    def follow(self, gang: GangKey, facts: GangFacts, *, stamp: str) -> Mapping[str, Prediction]:
-        """A run changed; return what was predicted about it."""
+    def follow(
+        self, gang: GangKey, facts: GangFacts, *, stamp: str, deadline: float | None = None
+    ) -> Mapping[str, Prediction]:
+        """A run changed; return what was predicted about it.
+
+        `deadline` is how many seconds after its start its workload is ended; a Job starts when its
+        first pod is created.
+        """
         if not self.is_loaded:
-            self._early[facts.run] = gang, facts
+            self._early[facts.run] = gang, facts, deadline
             return {}
-        run = _followed(gang, facts)
+        run = _followed(gang, facts, deadline)
         if facts.ended_at is not None:
-            return self._end(run, facts)
+            return self._end(run, facts, stamp=stamp)
         self._note_start(run)
         self._runs[run.run] = run
         self._of_gang[gang] = run.run
@@ -139,11 +160,15 @@ class RunForecasts:
             for listener in self.on_started:
                 listener(told, run.started)
 
-    def _end(self, run: FollowedRun, facts: GangFacts) -> Mapping[str, Prediction]:
+    def _end(self, run: FollowedRun, facts: GangFacts, *, stamp: str) -> Mapping[str, Prediction]:
+        """Learn from a run that has ended; one that was short is predicted first, without it."""
         assert facts.ended_at is not None
+        is_followed = run.run in self._runs and run.started is not None
+        if is_followed:
+            self.predict(run, stamp=stamp)
         told = self._told(run.run)
         self._note_start(run)
-        if run.run in self._runs and run.started is not None:
+        if is_followed and run.started is not None:
             self.book.begin(run.run, run.keys, at=run.started)
             is_whole = facts.outcome in WHOLE_OUTCOMES
             self.book.end(run.run, at=facts.ended_at.timestamp(), is_whole=is_whole)
@@ -219,9 +244,9 @@ class RunForecasts:
         await in_slices(teach(self.book, past))
         known = {run.run for run in past}
         self.is_loaded = True
-        for run, (gang, facts) in self._early.items():
+        for run, (gang, facts, deadline) in self._early.items():
             if run not in known and facts.ended_at is None:
-                self.follow(gang, facts, stamp=facts.stamp)
+                self.follow(gang, facts, stamp=facts.stamp, deadline=deadline)
         self._early.clear()
         logger.info("past runs learned", extra={"runs": len(past)})
         return past
@@ -232,13 +257,15 @@ class RunForecasts:
         return self._runs.values()
 
 
-def _followed(gang: GangKey, facts: GangFacts) -> FollowedRun:
+def _followed(gang: GangKey, facts: GangFacts, deadline: float | None) -> FollowedRun:
+    asked = facts.asked_at.timestamp() if facts.asked_at else 0.0
     return FollowedRun(
         run=facts.run,
         gang=gang,
         keys=keys_of(facts),
         class_name=facts.granted_class or "",
-        asked=facts.asked_at.timestamp() if facts.asked_at else 0.0,
+        asked=asked,
+        ends_by=None if deadline is None else asked + deadline,
         started=facts.started_at.timestamp() if facts.started_at else None,
         estimate=None if facts.estimate_seconds is None else float(facts.estimate_seconds),
         limit=None if facts.limit_seconds is None else float(facts.limit_seconds),
