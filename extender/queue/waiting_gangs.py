@@ -101,6 +101,20 @@ class WaitingGangs:
         insort(self._new, (rank, gang))
         self._offer(shape, line)
 
+    def move(self, gang: GangKey, rank: Rank) -> None:
+        """Give a gang that waits another rank; what was decided about it stays."""
+        entry = self._entries.get(gang)
+        if entry is None or entry[1] == rank:
+            return
+        shape, before = entry
+        line = self._lines[shape]
+        _take_out(line.places, (before, gang))
+        insort(line.places, (rank, gang))
+        if _take_out(self._new, (before, gang)):
+            insort(self._new, (rank, gang))
+        self._entries[gang] = shape, rank
+        self._offer(shape, line)
+
     def remove(self, gang: GangKey) -> None:
         """Remove a gang, if it waits."""
         entry = self._entries.pop(gang, None)
@@ -198,10 +212,12 @@ class WaitingGangs:
         return any(_is_at_least(shape.sizes, sizes) for sizes in tried)
 
 
-def _take_out(places: list[_Place], place: _Place) -> None:
+def _take_out(places: list[_Place], place: _Place) -> bool:
     index = bisect_left(places, place)
-    if index < len(places) and places[index] == place:
+    is_there = index < len(places) and places[index] == place
+    if is_there:
         del places[index]
+    return is_there
 
 
 def _is_at_least(sizes: tuple[int, ...], others: tuple[int, ...]) -> bool:
