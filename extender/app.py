@@ -16,6 +16,7 @@ from extender.feeds.node_feed import NodeSink
 from extender.feeds.room_feed import RoomSink
 from extender.history.prediction_routes import PredictionRoutes
 from extender.history.run_routes import RunRoutes
+from extender.history.turns import HistoryTurns
 from extender.inspection.access import AccessGuard
 from extender.inspection.gang_runs import GangRuns
 from extender.inspection.hived_routes import HivedRoutes
@@ -192,8 +193,9 @@ def _build_app(
     QueueRoutes(verbs.waiting, queues=lambda: state.policies.policy.queues).add_to(app)
     state.limits.add_to(app)
     state.leading.add_to(app)
-    RunRoutes(state.history, utc_now=state.clock.now).add_to(app)
-    PredictionRoutes(state.history, utc_now=state.clock.now).add_to(app)
+    turns = HistoryTurns(state.history)
+    RunRoutes(turns, utc_now=state.clock.now).add_to(app)
+    PredictionRoutes(turns, utc_now=state.clock.now).add_to(app)
     HivedRoutes(
         cluster=state.cluster,
         snapshots=state.snapshots,

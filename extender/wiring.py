@@ -118,13 +118,15 @@ class ExtenderState:
         self.class_raiser = self._build_class_raiser(ledger, client) if ledger is not None else None
 
     def _build_outcomes(self) -> Outcomes:
-        return Outcomes(
+        outcomes = Outcomes(
             cluster=self.cluster,
             pods=self.pods,
             events=PodEvents(self.events),
             metrics=self.metrics,
             clock=self.clock,
         )
+        self.topology.on_downgraded.append(outcomes.gang_downgraded)
+        return outcomes
 
     def _build_runs(self, registry: CollectorRegistry) -> RunRecorder:
         return RunRecorder(
