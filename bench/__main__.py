@@ -8,7 +8,7 @@ from pathlib import Path
 import orjson
 
 from bench import budgets
-from bench.core import blocking, engine, nodes, pods, room, rules
+from bench.core import blocking, engine, nodes, pods, room, rules, shadow
 from bench.queue import measure as queue
 from bench.queue import options as queue_options
 from bench.report import Benchmark, build_report, format_table
@@ -27,6 +27,7 @@ _BENCHMARKS: dict[str, Benchmark] = {
     "queue": partial(queue.measure, options=queue_options.QueueOptions()),
     "room": room.measure,
     "rules": rules.measure,
+    "shadow": shadow.measure,
     "webhook": webhook.measure,
 }
 

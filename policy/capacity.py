@@ -43,6 +43,12 @@ class Capacity:
     """What one node has at most of each resource beside leaf cells, as far as that is known."""
 
 
+def largest_member(capacity: Capacity, leaf_type: LeafType | None) -> int:
+    """Return how many leaf cells one pod can have at most; 0 if there are none of that type."""
+    chains = (one for one in capacity.chains if leaf_type in (None, one.leaf_type))
+    return max((chain.all_cells.largest for chain in chains), default=0)
+
+
 def capacity_of(topology: Topology) -> Capacity:
     """Return the capacity of cells that a document lists."""
     return Capacity(chains=tuple(_of_chain(chain, topology) for chain in topology.chains.values()))

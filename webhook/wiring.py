@@ -106,7 +106,7 @@ def build_reviews(
         clock=clock,
         gates_all=settings.gates_all,
     )
-    groups = PodGroupReviews(view=view, admitter=admitter, pods=pods, client=client)
+    groups = PodGroupReviews(view=view, admitter=admitter, pods=pods, client=client, facts=facts)
     return WebhookReviews(
         pods=pods,
         guard=PodGuard(events=pending, nodes=nodes, trusted=trusted),

@@ -3,6 +3,7 @@
 Times are CPU times or the best of several rounds, so that other load on the machine matters little.
 
     engine    plan and apply gangs on clusters of growing size; building and recovery
+    shadow    when a gang could start, if others end as expected
     blocking  the longest piece of changes that concern the whole cluster
     spread    racks that gangs span, compared with the optimum and with next-fit
     room      planning with CPU and memory, compared with leaf cells alone

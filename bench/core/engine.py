@@ -53,9 +53,9 @@ def _measure_candidates(repeat: int) -> Iterator[Result]:
     for name in names:
         engine.observe_node(NodeCell(name=name, leaf_type=None, leaf_count=LEAVES))
     for name in Random(SEED).sample(names, int(_OPEN_NODES * _FILLED)):
-        _observe(engine, name, "a", 0, LEAVES)
+        observe_gang(engine, name, "a", 0, LEAVES)
     for offered, nodes in (("all", names), ("half", names[_OPEN_NODES // 2 :])):
-        request = _request("bench", _SHAPES["4x8"], "a")
+        request = a_request("bench", _SHAPES["4x8"], "a")
         times = _decide(engine, dict.fromkeys(nodes), request, kind=Place, repeat=repeat)
         case: dict[str, int | str] = {"nodes": _OPEN_NODES, "gang": "4x8", "offered": offered}
         yield Result(case=case, metric="decide_p50_us", value=percentile(times, 50))
@@ -65,7 +65,7 @@ def _measure_size(nodes: int, repeat: int) -> Iterator[Result]:
     topology = build_topology(nodes)
     yield from _measure_build(topology, nodes)
     began = time.process_time()
-    engine = _filled(topology, nodes)
+    engine = filled_engine(topology, nodes)
     case: dict[str, int | str] = {"nodes": nodes}
     yield Result(case=case, metric="recover_s", value=time.process_time() - began)
     candidates = dict.fromkeys(node_names(nodes))
@@ -77,7 +77,7 @@ def _measure_size(nodes: int, repeat: int) -> Iterator[Result]:
             if outcome == "place" and len(leaf_counts) > nodes * (1 - _FILLED):
                 continue  # as many nodes are not idle
             request = replace(
-                _request("bench", leaf_counts, vc), priority=5 if outcome == "preempt" else 0
+                a_request("bench", leaf_counts, vc), priority=5 if outcome == "preempt" else 0
             )
             often = repeat // 50 if outcome == "preempt" else repeat
             times = _decide(engine, candidates, request, kind=_KINDS[outcome], repeat=often)
@@ -126,7 +126,7 @@ def _empty(topology: Topology, nodes: int) -> Engine:
     return engine
 
 
-def _filled(topology: Topology, nodes: int) -> Engine:
+def filled_engine(topology: Topology, nodes: int) -> Engine:
     """A cluster that recovers: 85 % of the nodes are used by gangs, in a random repeatable way."""
     random = Random(SEED)
     engine = _empty(topology, nodes)
@@ -134,7 +134,7 @@ def _filled(topology: Topology, nodes: int) -> Engine:
     chosen = random.sample(node_names(nodes), int(nodes * _FILLED))
     for index, name in enumerate(chosen):
         for first, size in [(0, LEAVES)] if index < full else _parts(random):
-            _observe(engine, name, "full" if index < full else "a", first, size)
+            observe_gang(engine, name, "full" if index < full else "a", first, size)
     return engine
 
 
@@ -144,8 +144,9 @@ def _parts(random: Random) -> list[tuple[int, int]]:
     return random.choice(kinds)
 
 
-def _observe(engine: Engine, node: NodeName, vc: str, first: int, size: int) -> None:
-    request = _request(f"{node}-{first}", (size,), vc)
+def observe_gang(engine: Engine, node: NodeName, vc: str, first: int, size: int) -> None:
+    """A gang of one member runs on leaf cells of a node."""
+    request = a_request(f"{node}-{first}", (size,), vc)
     placement = Placement(
         node=node,
         leaf_cells=tuple(range(first, first + size)),
@@ -154,7 +155,8 @@ def _observe(engine: Engine, node: NodeName, vc: str, first: int, size: int) -> 
     engine.observe_bound(PlacedMember(request=request, placement=placement))
 
 
-def _request(name: str, leaf_counts: tuple[int, ...], vc: str) -> MemberRequest:
+def a_request(name: str, leaf_counts: tuple[int, ...], vc: str) -> MemberRequest:
+    """The request of a gang's first member."""
     return MemberRequest(
         member=PodUid(name),
         gang=GangKey("bench", name),

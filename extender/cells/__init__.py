@@ -28,6 +28,7 @@ takes in what the cluster reports, and `views` shows and checks the state.
     end_sentences    Sentences about gangs that preempt, and about gangs that end for them
     components       The parts of the engine that share one state
     engine           The engine's public methods: plan, apply, observe, recover, views
+    engine_views     The engine's methods that only look at its state
     freed_cells      Leaf cells that became free, and which gangs they may help
     lasting_sentences  Sentences about waiting gangs without numbers that change meanwhile
     model            What goes into the engine and what comes out: requests, decisions, views

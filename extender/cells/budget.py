@@ -66,6 +66,13 @@ VICTIM_STEPS = 5
 VICTIMS_PER_STEP = 10
 """Victims whose gain is added up within one step."""
 
+SHADOW_ENDS = 96
+"""Ends of gangs to try in their order, to find when a gang could start; each takes 0.15 ms."""
+SHADOW_NODE_ENDS = 512
+"""The same for ends node by node: a large gang among many small ones needs as many."""
+SHADOW_STEPS = 2_000
+"""Steps of all plans for one shadow time: the leader must not be blocked for longer than 50 ms."""
+
 
 class OutOfBudgetError(Exception):
     """The steps are used up."""

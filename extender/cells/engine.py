@@ -5,16 +5,15 @@ the gang holds the places of the other members until they ask, and each takes on
 that is not used in time expires, and places without a bound member become free.
 """
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
 from extender.cells.answers import reject
 from extender.cells.components import Components
+from extender.cells.engine_views import EngineViews
 from extender.cells.model import (
     NO_LIMITS,
     Decision,
-    GangView,
-    KnownSizes,
     MemberRequest,
     NodeCell,
     Part,
@@ -22,6 +21,8 @@ from extender.cells.model import (
     PlacedMember,
     Preempt,
     ReasonCode,
+    Seat,
+    Shadow,
 )
 from extender.cells.observe.adoption import Adopter
 from extender.cells.observe.bound_pods import FullReplayNeeded, recovery_order
@@ -29,17 +30,13 @@ from extender.cells.observe.node_changes import TopologyUpdater
 from extender.cells.observe.reconfiguration import GangEffect, effects
 from extender.cells.observe.reranking import PriorityChange
 from extender.cells.rebuild import Changed, Rebuild, compared, summed
-from extender.cells.state.allocation_table import AllocationTable
-from extender.cells.state.placed_gangs import MemberSlot, PlacedGang, slot_placement
-from extender.cells.views import invariants, listings, state_views
-from extender.cells.views.listings import Holders, Stepwise, run_to_end
-from policy.errors import InvariantError
-from policy.placement import Placement
-from policy.submission import GangKey, NodeName, PodUid, VcName
+from extender.cells.state.placed_gangs import PlacedGang
+from extender.cells.views.listings import Stepwise, run_to_end
+from policy.submission import GangKey, NodeName, PodUid
 from policy.topology import Topology
 
 
-class Engine:
+class Engine(EngineViews):
     """Decides on gangs and keeps their state; without a topology every gang may use every node."""
 
     def __init__(
@@ -62,10 +59,6 @@ class Engine:
         seconds, reclaims = self._lease_seconds, self._reclaims_foreign
         return Components(topology, lease_seconds=seconds, reclaims_foreign=reclaims)
 
-    @property
-    def _table(self) -> AllocationTable:
-        return self._components.table
-
     # -- deciding
 
     def plan(
@@ -76,17 +69,35 @@ class Engine:
         now: float = 0.0,
         limits: Mapping[NodeName, int] = NO_LIMITS,
         parts: Sequence[Part] = (),
+        kept: Sequence[Seat] = (),
     ) -> Decision:
         """Decide where a member goes, among the candidate nodes of kube-scheduler.
 
         `limits` says of some nodes how many idle leaf cells the gang may use there at most. With
-        `parts` each part of a new gang is placed on its own nodes. Changes nothing.
+        `parts` each part of a new gang is placed on its own nodes. `kept` are seats of other gangs
+        of its VC: it takes neither their leaf cells nor what they count against. Changes nothing.
         """
         known = self._components.lifecycle.gang_of.get(request.member, request.gang)
         if known != request.gang:
             told = {"uid": request.member, "known": str(known)}
             return reject(request, ReasonCode.GANG_MISMATCH, **told)
-        return self._components.decider.plan(request, candidate_nodes, limits, parts)
+        return self._components.decider.plan(request, candidate_nodes, limits, parts, kept)
+
+    def shadow(
+        self,
+        request: MemberRequest,
+        *,
+        ends: Iterable[tuple[GangKey, float]],
+        candidate_nodes: Collection[NodeName],
+        now: float,
+        kept: Sequence[Seat] = (),
+    ) -> Shadow | None:
+        """Return when and where a gang without places could start if others end as expected.
+
+        `ends` lists the gangs whose cells it may get, the first to end first. Changes nothing.
+        """
+        search = self._components.shadows
+        return search.find(request, candidate_nodes, ends=ends, kept=kept, now=now)
 
     def is_ready(self, request: MemberRequest) -> bool:
         """False if `plan` would first have to build an index of whole chains."""
@@ -335,66 +346,3 @@ class Engine:
         """What was done to some gangs, given as they were."""
         gangs = self._table.gangs
         return summed(compared(one, gangs.get(key)) for key, one in sorted(before.items()))
-
-    # -- views
-
-    def placement(self, member: PodUid) -> Placement | None:
-        """The placement of a member, bound or not."""
-        slot = self._slot_of(member)
-        return slot_placement(slot) if slot else None
-
-    def has_place(self, member: PodUid) -> bool:
-        """True if a member has a placement; cheaper than `placement`."""
-        return self._slot_of(member) is not None
-
-    def _slot_of(self, member: PodUid) -> MemberSlot | None:
-        key = self._components.lifecycle.gang_of.get(member)
-        return self._table.gangs[key].slot_of(member) if key else None
-
-    def nodes_stepwise(self) -> Stepwise[list[tuple[NodeCell, Holders]]]:
-        """All nodes with the holders of their leaf cells, by name."""
-        return listings.list_nodes(self._table, self._components.node_observer.known)
-
-    def gangs_stepwise(self) -> Stepwise[list[GangView]]:
-        """All gangs that hold or reserve leaf cells, by key."""
-        return listings.list_gangs(self._table)
-
-    def cells_stepwise(self) -> Stepwise[list[state_views.CellView]]:
-        """All physical cells, as trees."""
-        return listings.list_cells(self._table)
-
-    def vcs_stepwise(self) -> Stepwise[dict[VcName, state_views.VcView]]:
-        """All VCs with their preassigned cells."""
-        return listings.list_vcs(self._table)
-
-    def gang(self, key: GangKey) -> GangView | None:
-        """One gang, if it holds or reserves leaf cells."""
-        gang = self._table.gangs.get(key)
-        return state_views.view_gang(gang) if gang else None
-
-    def gangs(self) -> list[GangView]:
-        """All gangs that hold or reserve leaf cells, by key, in one step."""
-        return run_to_end(self.gangs_stepwise())
-
-    def known_sizes(self, key: GangKey) -> KnownSizes | None:
-        """The sizes of a gang that has places, as its first member listed them."""
-        gang = self._table.gangs.get(key)
-        return KnownSizes(gang.request.gang_leaf_counts, gang.request.gang_min) if gang else None
-
-    def victim_priority(self, key: GangKey) -> int | None:
-        """The priority at which a gang that has places counts as a victim."""
-        gang = self._table.gangs.get(key)
-        return gang.priority if gang else None
-
-    def is_preempting(self, key: GangKey) -> bool:
-        """True if cells are reserved for a gang, or for late members of it, until victims end."""
-        gang = self._table.gangs.get(key)
-        return gang is not None and bool(gang.reserved_slots())
-
-    def check_stepwise(self) -> Stepwise[None]:
-        """Check every invariant; nothing may change meanwhile. InvariantError means a bug."""
-        yield from invariants.check_stepwise(
-            self._table, self._components.registry, self._components.lifecycle.gang_of
-        )
-        if not self._components.decider.audit():
-            raise InvariantError("cached rankings of bins and gangs do not agree with the state")

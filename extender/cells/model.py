@@ -135,6 +135,32 @@ class Place:
     """Gangs whose preemption is cancelled in favour of this one."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shadow:
+    """The earliest time at which a gang that waits could start, if others end as expected."""
+
+    time: float
+    """When the last gang that it waits for ends; infinite if that is unknown."""
+    seats: tuple[Seat, ...]
+    """The cells that it would get then."""
+    nodes: tuple[NodeName, ...]
+    """The node of each seat."""
+    waits_for: GangKey | None
+    """The gang that ends last of those that it waits for; None if it waits for none."""
+    drained: tuple[Seat, ...] = ()
+    """Mapped cells of its VC that must become empty first, to be mapped elsewhere."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SeatsView:
+    """The state of seats that are kept for a gang."""
+
+    holders: tuple[GangKey, ...]
+    """The gangs that hold leaf cells of them, by key."""
+    lost: tuple[NodeName, ...] = ()
+    """The nodes where leaf cells are bad, gone, or in use by another VC's guaranteed gang."""
+
+
 class ReasonCode(StrEnum):
     """Why a gang does not start, or ends, for programs. Stored in the log: codes do not change."""
 

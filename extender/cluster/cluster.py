@@ -153,6 +153,7 @@ class Cluster(ShapedCluster):
             now=context.now,
             limits=context.limits,
             parts=context.parts,
+            kept=context.kept,
         )
         return self.apply(decision, candidate_nodes=candidate_nodes, context=context)
 

@@ -4,7 +4,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from extender.cells.model import Decision, Part, Place, PlacedMember
+from extender.cells.model import Decision, Part, Place, PlacedMember, Seat
 from extender.cluster import rows
 from kube.read.nodes import KubeNode
 from policy.pod_resources import Shortage
@@ -34,6 +34,8 @@ class DecisionContext:
     """Of some nodes: how many idle leaf cells the gang may use there at most."""
     parts: Sequence[Part] = ()
     """The members by the nodes that they may use, where these differ."""
+    kept: Sequence[Seat] = ()
+    """Seats that are reserved for other gangs of its VC."""
 
 
 class NoJournal:
@@ -186,6 +188,8 @@ class LogJournal:
                 {"sizes": part.sizes, "nodes": self._rows.encode_candidates(part.nodes)}
                 for part in context.parts
             ]
+        if context.kept:
+            inputs["kept"] = [rows.encode_seat(seat) for seat in context.kept]
         details = {
             "pod": context.pod,
             "leafCount": request.leaf_count,

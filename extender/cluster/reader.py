@@ -29,6 +29,10 @@ class ClusterReader:
         self.is_preempting = engine.is_preempting
         self.known_sizes = engine.known_sizes
         self.victim_priority = engine.victim_priority
+        self.shadow = engine.shadow
+        self.view_seats = engine.view_seats
+        self.domain = engine.domain
+        self.holders = engine.holders
         self.gang = engine.gang
         self.gangs = engine.gangs
         self.gangs_stepwise = engine.gangs_stepwise

@@ -201,6 +201,7 @@ class Replay:
             shortage=Shortage(**inputs["shortage"]) if "shortage" in inputs else None,
             limits=inputs.get("limits", NO_LIMITS),
             parts=[self._part(part) for part in inputs.get("parts", ())],
+            kept=[rows.decode_seat(seat) for seat in inputs.get("kept", ())],
         )
         nodes = {NodeName(name): None for name in self._known.decode(inputs["candidates"])}
         request = rows.decode_request(inputs["request"])

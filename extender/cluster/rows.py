@@ -8,15 +8,17 @@ import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import MISSING, fields
 from itertools import groupby
+from os.path import commonprefix
 from typing import Any, Final
 
 import orjson
 
-from extender.cells.model import Decision, ForeignPod, FreeMode, MemberRequest, Place, Preempt
+from extender.cells.model import Decision, ForeignPod, FreeMode, MemberRequest, Place, Preempt, Seat
 from extender.cells.wording import WORDING
 from kube.read.nodes import KubeNode
 from policy.placement import Placement
 from policy.submission import GangKey, NodeName
+from policy.topology import CellAddress, ChainName
 
 Row = dict[str, Any]
 
@@ -121,6 +123,23 @@ def decode_node(name: NodeName, row: Mapping[str, Any]) -> KubeNode:
         usable_count=row["usable"],
         leaf_type=row["leafType"],
         quarantine=row.get("quarantine"),
+    )
+
+
+def encode_seat(seat: Seat) -> list[str]:
+    """Encode a seat: chain, claim, what the addresses of its leaf cells begin with, their ends."""
+    prefix = commonprefix(seat.leaves)  # noqa: RUF071 - any prefix will do
+    ends = [address[len(prefix) :] for address in seat.leaves]
+    return [seat.chain, seat.claim or "", prefix, *ends]
+
+
+def decode_seat(row: Sequence[str]) -> Seat:
+    """Read what `encode_seat` wrote."""
+    chain, claim, prefix, *ends = row
+    return Seat(
+        chain=ChainName(chain),
+        leaves=tuple(CellAddress(prefix + end) for end in ends),
+        claim=CellAddress(claim) if claim else None,
     )
 
 

@@ -1,7 +1,9 @@
 """The PodGroup of a pod: the gang's size, and for a native one also its class.
 
-The class of a native PodGroup is set when it is created and never changes; its pods come later.
-Pods that would then get another class are refused. Pure.
+The class of a native PodGroup is set when it is created and never changes; its pods come later. If
+Cellgate stored it with a lower class than its author asked for, its gang may have up to that class
+(`cellgate.io/effective-class` on the pods). Pods that would get a lower class than their PodGroup
+are refused. Pure.
 """
 
 from collections.abc import Mapping
@@ -54,7 +56,9 @@ def _with_class(pod: ManagedPod, group: PodGroup, policy: Policy) -> ManagedPod:
         message = f"PodGroup {name} has no class; create it with one of {listing(classes.names)}"
         raise RequestError.at(POD_GROUP_PATH, message)
     wanted = classes.resolve(group.class_name, path=POD_GROUP_PATH)
-    own = classes.resolve(pod.class_name or wanted, path="spec.priorityClassName")
+    asked = group.requested_class
+    named = asked if asked is not None and classes.is_lower(wanted, asked) else wanted
+    own = classes.resolve(pod.class_name or named, path="spec.priorityClassName")
     if classes.is_lower(own, wanted):
         message = f"class {quote(own)} is lower than class {quote(wanted)} of PodGroup {name}"
         hint = "all pods of a PodGroup must have its class"

@@ -95,7 +95,7 @@ def build_pod_request(
         decision=decision,
         policy=policy,
         is_alone=pod.gang.size == 1 and not may_grow,
-        fixed_class=ClassName(group.class_name or "") if group and has_native else None,
+        **_classes_of(group if has_native else None),
         member_leaf_count=pod.leaf_count if may_grow else _member_leaf_count(pod),
         may_grow=may_grow,
         late=pod.late_leaf_counts,
@@ -130,6 +130,14 @@ def is_unlisted_default(
     if class_name is None or not classes.entries or not is_default(class_name):
         return False
     return not classes.is_listed(class_name)
+
+
+def _classes_of(group: PodGroup | None) -> dict[str, Any]:
+    """Return the class that the pods of a PodGroup must have, and the highest of its gang."""
+    if group is None:
+        return {}
+    fixed = ClassName(group.class_name or "")
+    return {"fixed_class": fixed, "highest_class": group.requested_class}
 
 
 def _of_gang(pod: ManagedPod, amounts: Amounts) -> dict[str, int]:

@@ -69,11 +69,11 @@ class Possibility:
         decision = self._preview(request.charge)
         if decision.outcome is Outcome.REFUSED or not decision.is_new:
             return []
-        priority = _cell_priority(request, decision.final_class)
+        priority = _cell_priority(request, decision.gang_class)
         found = self._find(
             request,
             replace(wanted, is_guaranteed=priority > OPPORTUNISTIC),
-            is_high=request.charge.policy.classes.is_high(decision.final_class),
+            is_high=request.charge.policy.classes.is_high(decision.gang_class),
         )
         return tell_never(found, refuses=may_refuse and request.charge.policy.refuses_impossible)
 

@@ -8,7 +8,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from kube.values.objects import mapping
+from kube import marks
+from kube.values.objects import mapping, marks_of
 from kube.values.size_limits import MAX_GANG_SIZE
 from policy.submission import ClassName, GangKey
 
@@ -24,6 +25,8 @@ class PodGroup:
     min_size: int | None
     """How many pods start together; None for a group that is no gang."""
     class_name: ClassName | None
+    requested_class: ClassName | None = None
+    """The class that its author asked for, if Cellgate stored it with a lower one."""
 
 
 def read_pod_group(obj: Mapping[str, Any], *, namespace: str = "") -> PodGroup:
@@ -36,5 +39,12 @@ def read_pod_group(obj: Mapping[str, Any], *, namespace: str = "") -> PodGroup:
     return PodGroup(
         key=GangKey(str(metadata.get("namespace") or namespace), str(metadata.get("name") or "")),
         min_size=count if is_count else None,
-        class_name=ClassName(class_name) if isinstance(class_name, str) and class_name else None,
+        class_name=_class_name(class_name),
+        requested_class=_class_name(
+            marks_of(obj, "annotations").get(marks.REQUESTED_CLASS_ANNOTATION)
+        ),
     )
+
+
+def _class_name(value: object) -> ClassName | None:
+    return ClassName(value) if isinstance(value, str) and value else None

@@ -7,6 +7,7 @@ Imported by `kube.admission`, `webhook` and `extender`.
 
     charge_request  what one pod asks for on behalf of its gang, the charge for it, and its limits
     gang_decision   the decision: applies the rules, or takes over that of an earlier member; words
+    group_class     the class of a PodGroup whose pods are not known yet
     growth          whether rules and quotas let a gang grow
     preview         the decision without any effect, by usage that was read
 """

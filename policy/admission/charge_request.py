@@ -24,6 +24,9 @@ class ChargeRequest:
     """Whether the gang is this one pod, so that no other member can have a decision."""
     fixed_class: ClassName | None = None
     """The class of a native gang's PodGroup, which all its pods must have."""
+    highest_class: ClassName | None = None
+    """The class that the PodGroup asked for, if it is stored with a lower one: the gang may have
+    up to this class, while its pods have that of the PodGroup."""
     member_leaf_count: int | None = None
     """What this pod asks for, where its gang's other members may ask for more or less. None where
     the total is specified, or is this pod's."""
@@ -41,6 +44,20 @@ class ChargeRequest:
         return self.group.name if self.group else None
 
     @property
+    def highest_fixed(self) -> ClassName | None:
+        """The highest class that its PodGroup lets a gang have; None without a PodGroup."""
+        fixed, highest = self.fixed_class, self.highest_class
+        if fixed is None or highest is None:
+            return fixed
+        return highest if self.policy.classes.is_lower(fixed, highest) else fixed
+
+    def pod_class(self, gang_class: ClassName) -> ClassName:
+        """Return the class of the pods of a gang: that of their PodGroup, where that is lower."""
+        fixed = self.fixed_class
+        is_raised = fixed is not None and self.policy.classes.is_lower(fixed, gang_class)
+        return fixed if fixed is not None and is_raised else gang_class
+
+    @property
     def quotas(self) -> tuple[Limit, ...]:
         """The limits of the group that pays, for this submitter."""
         return self.group.limits(self.submission.user) if self.group else ()
@@ -55,7 +72,7 @@ def build_charge(
     request: ChargeRequest, class_name: ClassName, *, rises_to: ClassName | None = None
 ) -> Charge:
     """Build the charge of a new gang in a class; `rises_to` is the class beyond its quotas."""
-    submission = request.submission
+    submission, pod_class = request.submission, request.pod_class(class_name)
     return Charge(
         decision=request.decision,
         gang=submission.gang,
@@ -70,6 +87,7 @@ def build_charge(
         gang_size=submission.gang_size,
         leaf_count_each=None if request.may_grow else request.member_leaf_count,
         rises_to=rises_to,
+        raised_from=None if pod_class == class_name else pod_class,
         cpu_millis=submission.cpu_millis,
         memory_bytes=submission.memory_bytes,
     )
@@ -134,6 +152,6 @@ def with_member(request: ChargeRequest, held: Charge) -> Charge:
 
 
 def impossible_limits(user: UserName) -> tuple[Limit, ...]:
-    """Return limits that no charge fits: the ledger's refusal then says what the user holds."""
+    """Return limits that no new or larger charge fits."""
     measures = (Measure.LEAF_CELLS, Measure.LEAF_CELLS_HIGH)
     return tuple(Limit(scope=Scope(user), measure=measure, most=-1) for measure in measures)

@@ -14,6 +14,8 @@ from policy.submission import ClassName, GroupName, Occupancy
 from policy.wording import quote
 
 POD_GROUP_PATH: Final = "spec.schedulingGroup.podGroupName"
+LEAF_CELLS_MARK: Final = "cellgate.io/leaf-cells"
+"""The annotation by which a PodGroup says what each of its pods asks for."""
 PREFIX: Final = "cellgate: "
 """Starts every warning, so that users see where it comes from."""
 
@@ -29,7 +31,7 @@ class GangDecision:
     group: GroupName | None
     """The group that pays for the gang."""
     effective_class: ClassName | None = None
-    """Of an earlier decision: the class of the gang, if it was raised above the pod's class."""
+    """The class of the gang, if it is above the pod's class."""
     rises_to: ClassName | None = None
     """The class that quotas keep from a gang that runs beyond them."""
     is_new: bool = True
@@ -88,12 +90,12 @@ class GangDecision:
 
 def apply_rules(request: ChargeRequest, usage: Occupancy | None) -> RuleDecision:
     """Apply the rules; None means that usage is unknown."""
-    policy, fixed = request.policy, request.fixed_class
+    policy, highest = request.policy, request.highest_fixed
     rules = policy.rules.decide(request.submission, usage=usage, classes=policy.classes)
-    if fixed is None or not policy.classes.is_lower(fixed, rules.final_class):
+    if highest is None or not policy.classes.is_lower(highest, rules.final_class):
         return rules
-    # Its PodGroup was lowered when less quota was free, or its author chose a lower class.
-    submission = replace(request.submission, requested_class=fixed)
+    # The author of its PodGroup chose a lower class.
+    submission = replace(request.submission, requested_class=highest)
     return policy.rules.decide(submission, usage=usage, classes=policy.classes)
 
 
@@ -102,8 +104,9 @@ def decide_now(request: ChargeRequest, admission: AdmissionDecision) -> GangDeci
     return GangDecision(
         admission=admission,
         decision_id=request.decision,
-        final_class=admission.final_class,
+        final_class=(pod_class := request.pod_class(admission.final_class)),
         group=request.group_name,
+        effective_class=None if pod_class == admission.final_class else admission.final_class,
         rises_to=admission.rises_to,
     )
 
@@ -140,18 +143,21 @@ def _class_of_member(request: ChargeRequest, held: Charge) -> ClassName:
     A gang that was raised has a higher class than its first pods, and than its PodGroup.
     """
     if held.raised_from is None:
-        return held.class_name
+        return request.pod_class(held.class_name)
     asked = request.fixed_class or request.submission.requested_class
     return asked if request.policy.classes.is_lower(asked, held.class_name) else held.class_name
 
 
 def check_fixed_class(request: ChargeRequest, final_class: ClassName) -> None:
-    """Raise RequestError if a gang would have another class than its PodGroup."""
+    """Raise RequestError if the pods of a gang would have another class than its PodGroup."""
     fixed = request.fixed_class
-    if fixed is not None and final_class != fixed:
-        message = f"would have class {quote(final_class)}, but its PodGroup has {quote(fixed)}"
-        hint = "which cannot be changed; create both with the lower class"
-        raise RequestError.at(POD_GROUP_PATH, f"{message}, {hint}")
+    if fixed is None or request.pod_class(final_class) == fixed:
+        return
+    message = f"would have class {quote(final_class)}, but its PodGroup has {quote(fixed)}"
+    own = request.member_leaf_count or request.submission.leaf_count
+    asks = f'with the annotation {LEAF_CELLS_MARK}: "{own}", or with class {quote(final_class)}'
+    hint = f"delete the PodGroup and create it again {asks}"
+    raise RequestError.at(POD_GROUP_PATH, f"{message}, which cannot be changed; {hint}")
 
 
 def _check_same_gang(request: ChargeRequest, held: Charge, *, is_running: bool) -> None:

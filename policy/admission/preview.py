@@ -72,9 +72,9 @@ def decide(
     decision = decide_now(request, replace(admission, quota=over))
     if decision.outcome is not Outcome.ADMITTED:
         return MemberDecision(decision=decision, charge=None)
-    check_fixed_class(request, decision.final_class)
+    check_fixed_class(request, decision.gang_class)
     rises_to = decision.admission.rises_to
-    charge = build_charge(request, decision.final_class, rises_to=rises_to)
+    charge = build_charge(request, decision.gang_class, rises_to=rises_to)
     return MemberDecision(decision=decision, charge=charge)
 
 

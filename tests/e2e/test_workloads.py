@@ -10,8 +10,10 @@ from kube import marks
 from tests.controlplane.api import JsonObject
 from tests.controlplane.binaries import Binaries
 from tests.controlplane.cluster import ControlPlane, ControlPlaneOptions
+from tests.controlplane.identity import ALICE, BOB, User
 from tests.controlplane.waiting import poll_until
 from tests.support.installed.installation import Installation
+from tests.support.installed.policies import delete_policy, put_rules
 from tests.support.kube.objects import ObjectBuilder
 from tests.support.kube.pods import a_new_pod
 from tests.support.kube.workloads import a_template, a_workload
@@ -26,7 +28,10 @@ def plane_options(binaries: Binaries) -> ControlPlaneOptions:
     beta = "--runtime-config=scheduling.k8s.io/v1beta1=true"
     flags = (NATIVE, beta) if version >= (1, 37) else ()
     return ControlPlaneOptions(
-        apiserver_flags=flags, controller_manager_flags=flags[:1], scheduler_flags=flags[:1]
+        users=(ALICE, BOB, User("marker")),
+        apiserver_flags=flags,
+        controller_manager_flags=flags[:1],
+        scheduler_flags=flags[:1],
     )
 
 
@@ -156,6 +161,49 @@ async def test_the_last_retry_of_a_native_gang_starts(
     await finish(plane, pods, first, "Succeeded")
     await finish(plane, pods, second, "Failed")
     await running(plane, pods, "native", size=1)
+
+
+async def test_the_gang_of_a_pod_group_has_the_class_that_is_granted_for_its_true_size(
+    plane: ControlPlane, cellgate: Installation, pods: str, plane_options: ControlPlaneOptions
+) -> None:
+    """The PodGroup does not say what its pods ask for, and its class can never change."""
+    if not plane_options.apiserver_flags:
+        pytest.skip("this version has no PodGroups")
+    rule = {"priority": "test", "current": "> 4", "then": "oppo", "note": "large gangs"}
+    await put_rules(plane, pods.split("/")[4], [rule])
+    try:
+        assert await run_native(plane, pods, "small", gpus=2) == [("oppo", "test")] * 2
+        assert await run_native(plane, pods, "large", gpus=4) == [("oppo", None)] * 2
+        assert await run_native(plane, pods, "said", gpus=2, says="2") == [("test", None)] * 2
+    finally:
+        await delete_policy(plane, "rules")
+
+
+async def run_native(
+    plane: ControlPlane, pods: str, name: str, *, gpus: int, says: str = ""
+) -> list[tuple[str, str | None]]:
+    """Run a native gang of two; return the class of each pod, and the effective one."""
+    namespace = pods.split("/")[4]
+    metadata = {"name": name, "annotations": {marks.LEAF_CELLS_ANNOTATION: says} if says else {}}
+    spec = {"priorityClassName": "test", "schedulingPolicy": {"gang": {"minCount": 2}}}
+    path = f"/apis/scheduling.k8s.io/v1beta1/namespaces/{namespace}/podgroups"
+    group = await plane.api.create(path, {"metadata": metadata, "spec": spec})
+    members = [a_new_pod(f"{name}-{index}").with_gpus(gpus).ending_at_once() for index in range(2)]
+    for pod in members:
+        await plane.api.create(pods, pod.in_native_gang(name))
+    found: list[JsonObject] = []
+
+    async def look() -> bool:
+        found[:] = [await plane.api.get(f"{pods}/{pod['metadata']['name']}") for pod in members]
+        return all(pod["spec"].get("nodeName") for pod in found)
+
+    await poll_until(look, deadline_seconds=20, explain=lambda: f"{name} waits: {found}")
+    assert {pod["spec"]["priority"] for pod in found} == {group["spec"]["priority"]}
+    effective = marks.EFFECTIVE_CLASS_ANNOTATION
+    return [
+        (pod["spec"]["priorityClassName"], pod["metadata"]["annotations"].get(effective))
+        for pod in found
+    ]
 
 
 async def test_a_gang_of_a_deployment_is_updated_member_by_member(

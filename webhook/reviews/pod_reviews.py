@@ -153,7 +153,7 @@ class PodReviews:
         return respond_with(decision, patch=advice.patch, warnings=warnings)
 
     async def decide_for_group(
-        self, review: ReviewRequest, obj: Mapping[str, Any], group: PodGroup
+        self, review: ReviewRequest, obj: Mapping[str, Any], group: PodGroup, *, is_charged: bool
     ) -> GangDecision | None:
         """Decide the class of a PodGroup by a pod that it will have; None if it is not managed.
 
@@ -166,7 +166,8 @@ class PodReviews:
         request = _to_request(review, obj, pod=pod, group=group, policy=policy)
         charge = replace(request.charge, fixed_class=None, is_group=True)
         # A PodGroup that is no gang is not charged; its pods are, one by one.
-        return await self._decide(charge, is_dry_run=review.dry_run or group.min_size is None)
+        is_preview = review.dry_run or group.min_size is None or not is_charged
+        return await self._decide(charge, is_dry_run=is_preview)
 
     def _fix_cells(self, review: ReviewRequest, obj: Mapping[str, Any]) -> Mapping[str, Any]:
         labels, policy = self._view.namespaces.labels(review.namespace), self._view.policies.policy

@@ -10,6 +10,7 @@ from dataclasses import replace
 
 from extender.cells.answers import listed, needed, preempt, wait
 from extender.cells.budget import OutOfBudgetError, budget_for
+from extender.cells.decide.kept_seats import keep
 from extender.cells.decide.refusals import refusal
 from extender.cells.decide.wait_reasons import WaitReasons
 from extender.cells.fit.chain_choice import ChainFitter
@@ -33,6 +34,7 @@ from extender.cells.state.allocation_table import AllocationTable
 from extender.cells.state.placed_gangs import MemberSlot, PlacedGang, holders, slot_placement
 from extender.cells.state.registry import Registry
 from extender.cells.state.tree import Cell
+from extender.cells.state.vcs import Vc
 from policy.submission import NodeName
 from policy.topology import ChainName
 
@@ -58,13 +60,18 @@ class Decider:
         candidates: Candidates,
         limits: Mapping[NodeName, int] = NO_LIMITS,
         parts: Sequence[Part] = (),
+        kept: Sequence[Seat] = (),
     ) -> Decision:
-        """Decide about one member and thereby about its gang."""
+        """Decide about one member and thereby about its gang; `kept` seats are of other gangs."""
         gang = self._table.gangs.get(request.gang)
         refused = refusal(self._table, request, gang)
         if refused is not None:
             return refused
-        ask = replace(self._ask(request, candidates, limits), parts=tuple(parts))
+        if kept:
+            with self._table.what_if():
+                keep(self._table, self.vc_of(request), kept)
+                return self.plan(request, candidates, limits, parts)
+        ask = replace(self.ask(request, candidates, limits), parts=tuple(parts))
         if gang is None:
             return self._plan_gang(ask)
         if gang.is_preempting:
@@ -75,16 +82,32 @@ class Decider:
         """Tell whether `plan` needs no index that takes long to build."""
         if refusal(self._table, request, self._table.gangs.get(request.gang)) is not None:
             return True
-        return self.preemption.is_ready(self._ask(request, (), NO_LIMITS))
+        return self.preemption.is_ready(self.ask(request, ()))
 
     def prepare_stepwise(self, request: MemberRequest) -> Generator[None, None, None]:
         """Build the indexes that `plan` needs."""
         if not self.is_ready(request):
-            yield from self.preemption.prepare_stepwise(self._ask(request, (), NO_LIMITS))
+            yield from self.preemption.prepare_stepwise(self.ask(request, ()))
 
-    def _ask(
-        self, request: MemberRequest, candidates: Candidates, limits: Mapping[NodeName, int]
+    def may_start(self, ask: Ask) -> bool:
+        """False if quick bounds rule out that a gang fits, or that victims make room for it."""
+        return self._chains.may_fit_in_any(ask) or self.preemption.may_help(ask)
+
+    def vc_of(self, request: MemberRequest) -> Vc | None:
+        """Return the VC whose cells a gang must use, if it is guaranteed."""
+        return self._table.vcs[request.vc] if self._table.is_guaranteed(request) else None
+
+    def plan_whole(self, ask: Ask) -> Decision:
+        """Decide about a gang that has no places."""
+        return self._plan_gang(ask)
+
+    def ask(
+        self,
+        request: MemberRequest,
+        candidates: Candidates,
+        limits: Mapping[NodeName, int] = NO_LIMITS,
     ) -> Ask:
+        """Return what a decision about a member is about."""
         gang = self._table.gangs.get(request.gang)
         is_whole = gang is None or gang.is_preempting
         return Ask(

@@ -27,7 +27,7 @@ from extender.cells.state.allocation_table import AllocationTable
 from extender.cells.state.placed_gangs import PlacedGang, placement_of
 from extender.cells.state.registry import Registry
 from policy.placement import Placement
-from policy.submission import GangKey
+from policy.submission import GangKey, NodeName
 
 Attempt = Callable[[Ask, PreemptionCase], Place | Preempt | None]
 
@@ -68,6 +68,17 @@ class PreemptionSearch:
         cases = self._cases(ask)
         searches = [GreedySearch(self._table, self._rankings, case) for case in cases]
         return {source: None for search in searches for source in search.sources()}
+
+    def may_help(self, ask: Ask) -> bool:
+        """False if quick bounds rule out that the end of borrowers makes room for a gang."""
+        request = ask.request
+        if self.is_suspended or not self._table.is_guaranteed(request):
+            return False
+        if not self._registry.has_candidates(request.vc, request.priority):
+            return False
+        cases = (replace(case, below=0) for case in self._cases(ask))
+        searches = (GreedySearch(self._table, self._rankings, case) for case in cases)
+        return not all(search.is_impossible() for search in searches)
 
     def find(self, ask: Ask) -> Place | Preempt | None:
         """Find the least disruptive decision that makes room; None if there is none."""
@@ -152,7 +163,7 @@ class PreemptionSearch:
             ask.request,
             victims=keys(found.gangs),
             seats=found.seats,
-            nodes=tuple(_placement_of(self._table, seat).node for seat in found.seats),
+            nodes=tuple(node_of(self._table, seat) for seat in found.seats),
             cancelled=keys(cancelled),
         )
 
@@ -219,6 +230,11 @@ def place(table: AllocationTable, ask: Ask, seats: Sequence[Seat]) -> Place:
         others=tuple(placement for _, placement in placed[1:]),
         seats=tuple(seat for seat, _ in placed),
     )
+
+
+def node_of(table: AllocationTable, seat: Seat) -> NodeName:
+    """The node of a seat."""
+    return _placement_of(table, seat).node
 
 
 def _placement_of(table: AllocationTable, seat: Seat) -> Placement:

@@ -93,6 +93,10 @@ class Registry:
         """Gangs that every VC may end, youngest first."""
         yield from reversed(self._borrowers.values())
 
+    def guaranteed(self, vc: VcName) -> list[GangKey]:
+        """The guaranteed gangs of a VC, in an order that equal histories give."""
+        return [key for gangs in self._guaranteed.get(vc, {}).values() for key in gangs]
+
     def has_few_candidates(self, vc: VcName, priority: int, *, most: int) -> bool:
         """True if a gang of the VC has at most `most` possible victims of each kind."""
         by_priority = self._guaranteed.get(vc, {})

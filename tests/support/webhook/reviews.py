@@ -49,7 +49,7 @@ class NoCluster(KubeClient):
         for one in self._stored:
             if pod == one["metadata"]["name"]:
                 return dict(one)
-        job = path.rpartition("/jobs/")[2]
+        job = path.rpartition("jobs/")[2]
         if job in self._jobs:
             return self._jobs[job]
         raise KubeError(f"{method} {path}: not found", status=404)

@@ -14,9 +14,9 @@ from policy.admission.charge_request import build_charge
 from policy.admission.gang_decision import GangDecision
 from policy.errors import RequestError
 from policy.quotas.charge import Charge
-from policy.quotas.limits import Limit
-from policy.submission import ClassName
-from state.ledger.ledger import ChargeAnswer
+from policy.quotas.limits import Limit, Scope
+from policy.submission import ClassName, GangKey
+from state.ledger.ledger import ChargeAnswer, KnownGang
 from tests.support.kube.pod_groups import a_group_member, a_pod_group
 from tests.support.kube.pods import a_pod
 from tests.support.state.charges import TERM
@@ -38,9 +38,16 @@ class SlowLedger(MemoryLedger):
         self.asked = 0
 
     async def charge(self, charge: Charge, *, limits: Sequence[Limit] = ()) -> ChargeAnswer:
+        await self._take_time()
+        return await super().charge(charge, limits=limits)
+
+    async def find(self, gang: GangKey, *, scope: Scope) -> KnownGang:
+        await self._take_time()
+        return await super().find(gang, scope=scope)
+
+    async def _take_time(self) -> None:
         self.asked += 1
         await asyncio.sleep(self._seconds(self.asked))
-        return await super().charge(charge, limits=limits)
 
 
 class HungCluster(KubeClient):
@@ -138,9 +145,7 @@ async def test_an_api_server_that_hangs_is_not_waited_for() -> None:
     webhook = Webhook(client=client)
     assert (await webhook.pods.mutate(a_review(a_group_member()))).is_allowed
     assert client.asked == ["/apis/scheduling.k8s.io"]
-    owner = {"apiVersion": "batch/v1", "kind": "Job", "name": "train", "controller": True}
-    group = a_pod_group().of_class("prod")
-    group["metadata"]["ownerReferences"] = [owner]
+    group = a_pod_group().of_class("prod").controlled_by("Job", "train")
     controller = "system:serviceaccount:kube-system:job-controller"
     assert (await webhook.templates.mutate(a_review(group, user=controller))).is_allowed
     assert client.asked[1:] == ["/apis/batch/v1/namespaces/lab/jobs/train"]

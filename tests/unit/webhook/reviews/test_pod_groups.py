@@ -57,7 +57,8 @@ async def test_pods_that_would_get_another_class_are_refused() -> None:
     refused = await webhook.pods.mutate(a_review(a_group_member(gpus=8)))
     assert refused.message == (
         'spec.schedulingGroup.podGroupName: would have class "oppo", but its PodGroup has "test", '
-        "which cannot be changed; create both with the lower class"
+        "which cannot be changed; delete the PodGroup and create it again with the annotation "
+        'cellgate.io/leaf-cells: "8", or with class "oppo"'
     )
     assert await webhook.world.ledger.charges() == ()
 
@@ -178,6 +179,12 @@ def job_of_alice(class_name: str | None, *, gpus: int) -> ObjectBuilder:
 
 
 CONTROLLER = "system:serviceaccount:kube-system:job-controller"
+PYTORCH = """
+apiVersion: cellgate.io/v1
+kind: Identity
+templates:
+- {apiVersion: kubeflow.org/v1, kind: PyTorchJob, path: spec.pytorchReplicaSpecs.*.template}
+"""
 
 
 async def test_a_group_of_the_job_controller_gets_the_class_that_the_job_gets() -> None:
@@ -298,3 +305,16 @@ async def test_a_native_gang_comes_before_our_labels_whatever_its_author_writes(
     assert answer.is_allowed
     (live,) = await webhook.world.ledger.charges()
     assert (live.charge.gang.name, live.charge.leaf_count) == ("bert", 6)
+
+
+async def test_a_group_of_another_workload_gets_the_lowest_class_of_its_templates() -> None:
+    """It is not charged before its pods: which template makes them is not known."""
+    pods = [a_new_pod("unused").with_gpus(gpus).submitted_by("alice") for gpus in (1, 4)]
+    templates = [{"template": a_template(pod.of_class("test"))} for pod in pods]
+    job = {"spec": {"pytorchReplicaSpecs": dict(zip(("Master", "Worker"), templates, strict=True))}}
+    webhook = Webhook({"rules": RULES, "identity": PYTORCH}, jobs={"train": job})
+    group = a_pod_group().of_class("test")
+    group = group.controlled_by("PyTorchJob", "train", api_version="kubeflow.org/v1")
+    answer = await webhook.templates.mutate(a_review(group, user=CONTROLLER))
+    assert json_patch(group, list(answer.patch))["spec"]["priorityClassName"] == "oppo"
+    assert await webhook.world.ledger.charges() == ()

@@ -1,0 +1,127 @@
+"""Shadow times on random clusters: nothing changes, and they are what really ending gangs gives."""
+
+from random import Random
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from extender.cells.engine import Engine
+from extender.cells.model import Decision, MemberRequest, Place, Preempt, Shadow
+from policy.submission import GangKey, NodeName, PodUid
+from policy.topology import Topology
+from tests.support.cells.builders import GangBuilder, a_gang, an_engine, nodes_of
+from tests.support.cells.engine_calls import check
+from tests.support.cells.random_clusters import a_random_cluster
+from tests.support.cells.snapshot import snapshot
+
+_PRIORITIES = (-1, 0, 0, 5)
+
+
+@given(st.integers(0, 2**32))
+def test_a_shadow_time_changes_nothing(seed: int) -> None:
+    world = _World(seed)
+    before = snapshot(world.engine)
+
+    world.shadow()
+
+    assert snapshot(world.engine) == before
+    check(world.engine)
+
+
+@given(st.integers(0, 2**32))
+def test_a_shadow_time_is_what_really_ending_the_gangs_gives(seed: int) -> None:
+    world, twin = _World(seed), _World(seed)
+
+    shadow = world.shadow()
+
+    first = twin.end_until_it_fits()
+    if shadow is None:
+        assert not isinstance(first, Place), first
+        return
+    ended = [key for key, end in world.ends if end <= shadow.time]
+    other = _World(seed)
+    other.end(ended)
+    decision = other.plan()
+    assert isinstance(decision, Place | Preempt)
+    assert decision.seats == shadow.seats
+    if isinstance(first, Place) or not twin.has_lower():
+        assert shadow.time <= twin.time  # a preemption of its own VC is not looked for each time
+    if not twin.has_lower():
+        assert shadow.time == twin.time
+
+
+@given(st.integers(0, 2**32))
+def test_kept_seats_stay_usable_for_their_gang(seed: int) -> None:
+    world = _World(seed)
+    shadow = world.shadow()
+    if shadow is None or world.engine.domain(world.request) is None:
+        return
+    other = a_gang("other").in_vc(world.request.vc).of(world.random.choice([1, 2])).member()
+
+    decision = world.plan(other, kept=shadow)
+
+    before = [key for key, end in world.ends if end <= shadow.time]
+    if isinstance(decision, Place) and not decision.downgraded:
+        world.engine.apply(decision, now=0.0)
+        check(world.engine)
+        world.end(before)
+        assert isinstance(world.plan(), Place | Preempt)
+
+
+class _World:
+    """A random cluster with gangs that run, and a gang that waits."""
+
+    def __init__(self, seed: int) -> None:
+        self.random = Random(seed)
+        topology: Topology = a_random_cluster(self.random)
+        self.engine: Engine = an_engine(topology)
+        self.nodes = dict.fromkeys(nodes_of(topology))
+        self.vcs = sorted(topology.vcs)
+        self.members: dict[GangKey, list[PodUid]] = {}
+        for number in range(self.random.randint(2, 12)):
+            self._place(self._gang(f"gang{number}"))
+        self.request: MemberRequest = self._gang("head").member()
+        order = self.random.sample(sorted(self.members), len(self.members))
+        self.ends = [(key, float(index + 1)) for index, key in enumerate(order)]
+        self.time = 0.0
+
+    def _gang(self, name: str) -> GangBuilder:
+        count, size = self.random.choice([1, 1, 2, 3]), self.random.choice([1, 1, 2, 4])
+        gang = a_gang(name).in_vc(self.random.choice(self.vcs)).times(count, size)
+        return gang.at(self.random.choice(_PRIORITIES))
+
+    def _place(self, gang: GangBuilder) -> None:
+        for request in gang.members():
+            decision = self.plan(request)
+            if not isinstance(decision, Place):
+                return
+            self.engine.apply(decision, now=0.0)
+            self.members.setdefault(request.gang, []).append(request.member)
+
+    def plan(self, request: MemberRequest | None = None, *, kept: Shadow | None = None) -> Decision:
+        seats = (*kept.seats, *kept.drained) if kept is not None else ()
+        asked = request or self.request
+        return self.engine.plan(asked, candidate_nodes=self.nodes, kept=seats)
+
+    def shadow(self) -> Shadow | None:
+        nodes: dict[NodeName, None] = self.nodes
+        return self.engine.shadow(self.request, ends=self.ends, candidate_nodes=nodes, now=0.0)
+
+    def end(self, gangs: list[GangKey]) -> None:
+        for key in gangs:
+            for member in self.members[key]:
+                self.engine.forget_member(member)
+
+    def end_until_it_fits(self) -> Decision:
+        decision = self.plan()
+        for key, end in self.ends:
+            if isinstance(decision, Place | Preempt) and decision.seats:
+                break
+            self.end([key])
+            self.time = end
+            decision = self.plan()
+        return decision
+
+    def has_lower(self) -> bool:
+        """Whether gangs of its VC had lower priorities when it began to wait."""
+        return self.request.priority > 0
