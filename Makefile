@@ -18,7 +18,7 @@ packages := bench certs cli extender kube policy service simulation state webhoo
 .PHONY: run test histories e2e history-chaos zoo conformance bench verify help lint types tests hashseeds reference lock clean
 
 help: ## List the commands
-	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
+	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-13s %s\n", $$1, $$2}'
 
 run: $(installed) ## Install what is needed and run everything on this machine (ARGS=--help for flags)
 	@exec $(bin)/cellgate run $(ARGS)

@@ -327,6 +327,7 @@ def _build_waiting(state: ExtenderState, planner: PlanningLoop) -> WaitingView:
         pods=state.pods,
         has_place=state.cluster.has_place,
         orders={"cells": planner.in_order, **({"quota": quota.in_order} if quota else {})},
+        lacks=quota.lacks if quota else lambda _: (),
         held_reason=planner.held_reason,
         clock=state.clock,
     )

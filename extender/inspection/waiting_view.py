@@ -4,7 +4,7 @@ The list of outcomes has the gangs that were told why they wait. A gang whose po
 moment ago is not in it yet; it is found by its gated pods.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import chain
@@ -45,11 +45,13 @@ class WaitingView:
         pods: PodSink,
         has_place: Callable[[PodUid], bool],
         orders: Mapping[str, Order],
+        lacks: Callable[[ManagedPod], Sequence[str]],
         held_reason: Callable[[GangKey], Reason | None],
         clock: Clock,
     ) -> None:
         """`orders` are the orders in which gangs are considered, by the name of the queue.
 
+        `lacks` says which limits have no room for the gang of a pod that waits for quota.
         `held_reason` explains why the bindings of a gang are held, if they are.
         """
         self.held_reason = held_reason
@@ -57,6 +59,7 @@ class WaitingView:
         self._pods = pods
         self._has_place = has_place
         self._orders = orders
+        self._lacks = lacks
         self._clock = clock
 
     def __iter__(self) -> Iterator[WaitingEntry]:
@@ -95,6 +98,7 @@ class WaitingView:
             "reason": reason.text,
             "condition": lasting_text(reason),
             "change": reason.change,
+            **if_any("limits", list(self._lacks(pod)) or None),
             "since": entry.since.isoformat(timespec="seconds"),
             "asked": datetime.fromtimestamp(asked, UTC).isoformat(timespec="seconds"),
             "ageSeconds": max(0, round(now.timestamp() - asked)),

@@ -108,13 +108,15 @@ class Outcomes:
     # -- gangs that the planner places
 
     def gang_waits(self, gang: GangKey, pod: ManagedPod, reason: Reason) -> None:
-        """A gang waits; `pod` is the member that carries the Event. No news: no change, no cost."""
+        """A gang waits; `pod` is the member that carries the Event. New numbers make no Event."""
         entry = WaitingEntry(gang=gang, pod=pod, reason=reason, since=self._clock.now())
         before = self.waiting.gangs.get(gang)
         if before is not None and self._cluster.has_place(before.pod.uid):
             del self.waiting.gangs[gang]  # a part of the gang starts: those that wait are told
         if self.waiting.put_gang(entry):
             self.notes.gang_waits(entry)
+        elif before is not None and before.reason.text != reason.text:
+            self.notes.renew(before, reason)
 
     def gang_resumed(self, gang: GangKey) -> None:
         """A gang does not wait any more, or not for what was reported: it may have its places."""

@@ -303,7 +303,8 @@ class PlanningLoop:
     def _report(self, step: StepResult, *, now: float) -> None:
         for pod, reason in self._held.take_due(now):
             entry = self._outcomes.waiting.gangs.get(gang_of(pod))
-            if entry is None or entry.reason.code in HOLDING:
+            told = entry.reason.code if entry is not None else None
+            if told is None or (told in HOLDING and told is not reason.code):
                 self._outcomes.gang_waits(gang_of(pod), pod, reason)
         for gang, notice in step.notices.items():
             if notice is None:

@@ -20,8 +20,9 @@ from extender.feeds.requests import GangSizeSource, members_left
 from kube.follow.policies import PolicySink
 from kube.read.managed_pod import ManagedPod, charged_gang
 from policy.errors import BackendError, ConflictError
+from policy.quotas.admission import describe_use
 from policy.quotas.charge import Charge
-from policy.quotas.limits import Limit, Scope
+from policy.quotas.limits import Exceeded, Limit, Scope
 from policy.quotas.overflow import scopes_of
 from policy.submission import GangKey
 from service.tasks import wait_up_to
@@ -61,6 +62,8 @@ class QuotaQueue:
         self._charged: set[GangKey] = set()
         self._waiting: dict[GangKey, _Waiting] = {}
         """Gangs by the names under which they are charged."""
+        self._lacks: dict[GangKey, tuple[Exceeded, ...]] = {}
+        """The limits without room for each of them, as they were when it was last tried."""
         self._freed: set[Scope] = set()
         """Accounts whose gangs are to be tried."""
         self._news = asyncio.Event()
@@ -117,20 +120,30 @@ class QuotaQueue:
 
         Where `freed` is given, only gangs that are charged to these accounts are tried.
         """
-        too_much: dict[Hashable, Charge] = {}
+        too_much: dict[Hashable, tuple[Charge, tuple[Exceeded, ...]]] = {}
         for pod, *others in self._oldest_first(freed):
             charge = self._due(pod, others)
-            if charge is None or _is_at_least(charge, too_much.get(_kind(charge))):
+            if charge is None:
+                continue
+            smaller, lacks = too_much.get(_kind(charge), (None, ()))
+            if _is_at_least(charge, smaller):
+                self._lacks[charge.gang] = lacks
                 continue
             try:
-                is_charged = await self._try(charge, pod)
+                lacks = await self._try(charge, pod)
             except ValueError as exc:  # a forged decision: the gang waits, the others go on
                 logger.warning("gang cannot be charged", extra={"error": str(exc)})
                 continue
-            if is_charged:
-                self._note_charged(pod)
+            if lacks:
+                too_much[_kind(charge)] = charge, lacks
+                self._lacks[charge.gang] = lacks
             else:
-                too_much[_kind(charge)] = charge
+                self._note_charged(pod)
+
+    def lacks(self, pod: ManagedPod) -> list[str]:
+        """Say which limits have no room for the gang of a pod that waits for quota."""
+        found = self._lacks.get(charged_gang(pod), ())
+        return [describe_use(one.limit, one.used) for one in found]
 
     def _due(self, first: ManagedPod, others: Sequence[ManagedPod]) -> Charge | None:
         """Return what to charge a gang; None while members are missing, or if it does not say.
@@ -156,13 +169,16 @@ class QuotaQueue:
         charge = with_amounts(charge, [first, *others])
         return replace(charge, places=late, leaf_count_each=each) if late else charge
 
-    async def _try(self, charge: Charge, pod: ManagedPod) -> bool:
-        """Charge a gang; True also if an earlier leader has charged it."""
+    async def _try(self, charge: Charge, pod: ManagedPod) -> tuple[Exceeded, ...]:
+        """Charge a gang, or return the limits that have no room for it.
+
+        A gang that an earlier leader has charged is charged.
+        """
         answer = await self._ledger.charge(charge, limits=self._limits(pod))
         if isinstance(answer, Refused):
-            return False
+            return answer.exceeded
         await self._ledger.confirm([charge.gang], term=self._term())
-        return True
+        return ()
 
     def _limits(self, pod: ManagedPod) -> tuple[Limit, ...]:
         """Return what its group allows now; no limits if the group has no quotas any more."""
@@ -191,6 +207,7 @@ class QuotaQueue:
         return sorted(ours, key=lambda pod: (pod.created, pod.uid))
 
     def _note_charged(self, pod: ManagedPod) -> None:
+        self._lacks.pop(charged_gang(pod), None)
         if self._waiting.pop(charged_gang(pod), None) is None:
             return  # it has ended: the ledger is corrected, and a gang of the same name pays anew
         self._charged.add(charged_gang(pod))
@@ -208,6 +225,7 @@ class QuotaQueue:
     def _note_ended(self, pod: ManagedPod) -> None:
         if pod.is_charged_alone or not self._pods.of_gang(pod.gang.key):
             self._waiting.pop(charged_gang(pod), None)
+            self._lacks.pop(charged_gang(pod), None)
             self._charged.discard(charged_gang(pod))
 
 

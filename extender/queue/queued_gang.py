@@ -5,7 +5,7 @@ from collections.abc import Callable, Collection, Hashable, Mapping
 from dataclasses import dataclass, field, replace
 
 from extender.cells.answers import disagreement, terms
-from extender.cells.model import ReasonCode, Reject
+from extender.cells.model import Reason, Reject
 from extender.queue.lines.gang_places import Rank
 from extender.queue.model import LeafCounts, MembersLeft, QueuedPod
 from policy.submission import GangKey, NodeName, PodUid
@@ -43,8 +43,8 @@ class QueuedGang:
     another way they cannot be reserved: the victims end, and the gang is planned again."""
     waits_since: float = 0.0
     """The gang is ranked as if it had been created then, unless it is younger."""
-    noticed: ReasonCode | None = None
-    """Code of the last notice to its owner; None if the gang has resumed since."""
+    noticed: Reason | None = None
+    """The last notice to its owner; None if the gang has resumed since."""
     noticed_uid: PodUid | None = None
     """The member that carried the last notice."""
     finished: Mapping[str, LeafCounts] = field(default_factory=dict)

@@ -54,7 +54,7 @@ async def test_a_vc_gets_its_share_and_not_more(tmp_path: Path, text: str) -> No
         assert answer["NodeNames"] == []
         (reason,) = answer["FailedAndUnresolvableNodes"].values()
         assert reason.startswith(
-            "gang lab/second needs 1 x 8 leaf cells, each member in one cell of VC lab; 0 of the 8 "
+            "gang lab/second needs 8 leaf cells in one cell of VC lab; 0 of the 8 "
             "leaf cells promised to VC lab are unused; starts once other gangs of VC lab"
         )
         assert await caller.filter(second, FOUR) == answer

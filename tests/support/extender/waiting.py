@@ -16,6 +16,7 @@ def a_waiting_view(
         pods=shell.pods,
         has_place=shell.cluster.has_place,
         orders={"cells": lambda: cells, "quota": lambda: quota},
+        lacks=lambda pod: ["group g holds 8 of 8 leaf cells"] if pod.name == "c-0" else [],
         held_reason=lambda _: None,
         clock=shell.clock,
     )

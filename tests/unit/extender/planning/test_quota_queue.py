@@ -90,6 +90,17 @@ async def test_the_oldest_that_fits_is_charged_and_the_rest_goes_on_waiting() ->
     assert live.expires_at is None
 
 
+async def test_a_gang_is_told_which_limits_have_no_room_for_it() -> None:
+    world = QuotaQueueWorld()
+    pods = [queued(name, uuid4()) for name in ("first", "next", "last")]
+    for pod in pods:
+        world.shell.pods.upsert(pod)
+    await world.queue.charge()
+    full = ["group vision holds 8 of 8 leaf cells within quota"]
+    told = [world.queue.lacks(world.shell.pod(name)) for name in ("first", "next", "last")]
+    assert told == [[], full, full], "also the one that was not tried, because it is like another"
+
+
 async def test_the_next_is_charged_when_there_is_room() -> None:
     world = QuotaQueueWorld()
     first, second = queued("a", uuid4()), queued("b", uuid4())
