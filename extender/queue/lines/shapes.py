@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from extender.cells.model import OPPORTUNISTIC, MemberRequest
-from policy.submission import GangKey, LeafType, PodUid, VcName
+from policy.submission import DEFAULT_VC, GangKey, LeafType, PodUid, VcName
 from policy.topology import PinnedCellId
 
 _NO_GANG = GangKey("", "")
@@ -63,9 +63,15 @@ def shape_of(
     may_preempt: bool = True,
     run: int = 0,
 ) -> GangShape:
-    """Return the shape of a gang."""
+    """Return the shape of a gang; opportunistic gangs of all VCs may use the same cells."""
     nameless = replace(
-        request, member=PodUid(""), gang=_NO_GANG, leaf_count=0, gang_leaf_counts=(), created=0.0
+        request,
+        member=PodUid(""),
+        gang=_NO_GANG,
+        leaf_count=0,
+        gang_leaf_counts=(),
+        created=0.0,
+        vc=DEFAULT_VC if request.priority == OPPORTUNISTIC else request.vc,
     )
     ordered = tuple(sorted(sizes, reverse=True))
     return GangShape(nameless, ordered, needs, nodes, may_preempt, own, run)
