@@ -16,6 +16,7 @@ from extender.feeds.node_feed import NodeSink
 from extender.feeds.room_feed import RoomSink
 from extender.history.prediction_routes import PredictionRoutes
 from extender.history.run_routes import RunRoutes
+from extender.history.turns import HistoryTurns
 from extender.inspection.access import AccessGuard
 from extender.inspection.gang_runs import GangRuns
 from extender.inspection.hived_routes import HivedRoutes
@@ -33,7 +34,8 @@ from extender.upkeep.recovery import recover
 from extender.upkeep.unasked_preemption import preempt_unasked
 from extender.upkeep_wiring import ExtenderUpkeep
 from extender.verbs.routes import VerbRoutes
-from extender.wiring import ExtenderState, ExtenderVerbs
+from extender.verbs_wiring import ExtenderVerbs
+from extender.wiring import ExtenderState
 from kube.api.client import KubeClient
 from kube.api.feed import Feed, FeedSource, paused
 from kube.api.leadership import LeaderLabel, Leadership
@@ -189,8 +191,9 @@ def _build_app(
     ).add_to(app)
     state.limits.add_to(app)
     state.leading.add_to(app)
-    RunRoutes(state.history, utc_now=state.clock.now).add_to(app)
-    PredictionRoutes(state.history, utc_now=state.clock.now).add_to(app)
+    turns = HistoryTurns(state.history)
+    RunRoutes(turns, utc_now=state.clock.now).add_to(app)
+    PredictionRoutes(turns, utc_now=state.clock.now).add_to(app)
     HivedRoutes(
         cluster=state.cluster,
         snapshots=state.snapshots,
@@ -266,6 +269,7 @@ def _leader_tasks(
     yield state.leading.keep()
     yield state.leading.show()
     yield verbs.planner.run()
+    yield verbs.queue_order.run()
     yield state.reranker.run()
     yield state.outcomes.notes.run(upkeep.gate_messages, writing=verbs.pending.writing)
     yield verbs.evictions.run()

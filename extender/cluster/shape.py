@@ -7,12 +7,12 @@ be under way at a time: the callers take turns.
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import TypeVar
 
 from extender.cells.engine import Engine
 from extender.cells.freed_cells import FreedCells
-from extender.cells.observe.reconfiguration import GangEffect
-from extender.cells.rebuild import Changed
+from extender.cells.observe.reconfiguration import Changed, GangEffect
 from extender.cells.views.listings import Stepwise, run_to_end
 from extender.cluster.journal import Journal
 from extender.cluster.reader import ClusterReader
@@ -20,6 +20,7 @@ from extender.cluster.topology_source import TopologySource, parse_cluster
 from kube.read.nodes import KubeNode
 from policy.cluster.document import ClusterDocument
 from policy.submission import GangKey, NodeName, PodUid
+from policy.topology import Topology
 
 T = TypeVar("T")
 
@@ -161,19 +162,22 @@ class ShapedCluster(ClusterReader):
         return self._counted(self._refresh())
 
     def _refresh(self) -> Stepwise[list[GangEffect]]:
-        built = self._source.build()
+        built = yield from self._source.build_stepwise()
         if built is None:
             return []
         self.problems, self.warnings = built.problems, built.warnings
         if built.topology == self.topology:
             return []
-        done = yield from self._engine.update_topology_stepwise(built.topology)
-        self.topology = built.topology
-        self.version += 1
-        self._lose(done.lost)
+        take_in = partial(self._take_topology, built.topology)
+        done = yield from self._engine.update_topology_stepwise(built.topology, on_lost=take_in)
         yield from self._update_stepwise(done.moved)
         self.notify_room()
         return done.effects
+
+    def _take_topology(self, topology: Topology, lost: Sequence[PodUid]) -> None:
+        self.topology = topology
+        self.version += 1
+        self._lose(lost)
 
     # -- priorities
 
@@ -226,6 +230,7 @@ class ShapedCluster(ClusterReader):
             try:
                 next(steps)
             except StopIteration as end:
+                self.journal.complete()
                 result: T = end.value
                 return result
             yield

@@ -39,7 +39,7 @@ _GETS: Final[tuple[tuple[str, str, tuple[str, ...]], ...]] = (
         "/v1/usage",
         "Leaf-cell-hours between two moments, summed by user, group, vc, class or leafType, as "
         "JSON or CSV. Callers without the right to read all runs get their own.",
-        ("since", "until", "by", "format"),
+        ("user", "group", "since", "until", "by", "format"),
     ),
     (
         "/v1/predictions",
@@ -49,8 +49,9 @@ _GETS: Final[tuple[tuple[str, str, tuple[str, ...]], ...]] = (
     ),
     (
         "/v1/limits",
-        "What a user holds, and every limit that concerns the user. `groups`: those that only the "
-        "API server knows, separated by commas.",
+        "What a user holds, and every limit that concerns the user: by default the caller. "
+        "`groups`: those that only the API server knows, separated by commas. Callers without the "
+        "right to read all limits get their own.",
         ("user", "groups"),
     ),
     ("/v1/decisions", "The decision log, newest first.", ("subject", *_PAGED)),

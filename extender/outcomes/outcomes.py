@@ -88,13 +88,17 @@ class Outcomes:
         self._metrics.count_decision(decision)
         if isinstance(decision, Place):
             for gang in decision.downgraded:
-                self.downgrades[gang] = self._clock.now()
-                self._events.downgraded(self._members(gang), by=decision.request.gang)
+                self.gang_downgraded(gang, by=decision.request.gang)
         elif isinstance(decision, Preempt) and decision.seats and ended_by is not None:
             cause = "borrowed" if self._are_borrowers(decision.victims) else "priority"
             self._metrics.preemptions.labels(ended_by, cause).inc()
             for tell in self.on_victims:
                 tell(decision)
+
+    def gang_downgraded(self, gang: GangKey, *, by: GangKey | None = None) -> None:
+        """A gang runs on without a guarantee: by another gang, or because promises changed."""
+        self.downgrades[gang] = self._clock.now()
+        self._events.downgraded(self._members(gang), by=by)
 
     def _members(self, gang: GangKey) -> list[ManagedPod]:
         members = map(self._pods.get, self._cluster.members.of_gang(gang))

@@ -17,10 +17,10 @@ from extender.feeds.own_failures import OwnFailures
 from extender.feeds.pod_feed import PodSink
 from extender.feeds.pod_needs import PodNeeds
 from extender.feeds.requests import ToRequest
-from extender.outcomes.outcomes import Outcomes
 from extender.planning.action_executor import ActionExecutor
 from extender.planning.cluster_cells import ClusterCells
 from extender.planning.held_pods import HOLDING, HeldPods, gang_of, unknown_class
+from extender.planning.pod_ranks import PodRanks
 from extender.planning.queued_pods import QueuedPods
 from extender.planning.silent_schedulers import SilentSchedulers
 from extender.queue.gang_planner import GangPlanner
@@ -51,8 +51,8 @@ class PlanningLoop:
         to_request: ToRequest,
         held: HeldPods,
         executor: ActionExecutor,
-        outcomes: Outcomes,
         clock: Clock,
+        ranks: PodRanks | None = None,
     ) -> None:
         self._pods = pods
         self._needs = needs
@@ -64,11 +64,18 @@ class PlanningLoop:
         self._has_place = cells.has_place
         self._schedulers = SilentSchedulers(monotonic=clock.monotonic)
         self._executor = executor
-        self._outcomes = outcomes
+        self._outcomes = cells.outcomes
         self._clock = clock
         self._calls = cells.calls
         self._prepare = cells.cluster.prepare_stepwise
-        self._gangs = GangPlanner(cells, needs.nodes, cells.calls)
+        self._gangs = GangPlanner(
+            cells,
+            needs.nodes,
+            cells.calls,
+            order=ranks.order if ranks else None,
+            run_times=ranks.run_times if ranks else None,
+        )
+        self.ranking = self._gangs.ranking
         self._news = asyncio.Event()
         needs.nodes.room.on_growth.append(self._news.set)
         needs.on_change.append(self._observe_again)
@@ -98,6 +105,10 @@ class PlanningLoop:
     def wake(self, freed: FreedCells | None = None) -> None:
         """Retry waiting gangs: leaf cells became free; None: others joined or changed."""
         self._gangs.wake(freed)
+        self._news.set()
+
+    def plan_soon(self) -> None:
+        """Let the loop plan soon: gangs may have changed places in the queue."""
         self._news.set()
 
     def rerank(self) -> Stepwise[None]:
@@ -284,6 +295,7 @@ class PlanningLoop:
         """Make a step, and return the request for which a decision is to be prepared, if any."""
         now = self._clock.monotonic()
         self._observe_unscheduled()
+        self.ranking.note_time(self._clock.now().timestamp())
         step = self._gangs.step(now=now)
         self._report(step, now=now)
         for action in step.actions:

@@ -1,8 +1,8 @@
 """Gangs that wait for quota: they are planned once they are charged.
 
 The webhook admitted them without a charge, because their group queues what is over its quota. They
-are charged as soon as the ledger has room for them, the oldest first. A gang that was charged keeps
-its charge while it waits for leaf cells, like every other waiting gang.
+are charged as soon as the ledger has room for them, in the order of the Queues document. A gang
+that was charged keeps its charge while it waits for leaf cells, like every other waiting gang.
 
 The ledger is asked about gangs of which a member appeared, or of whose user or group charges have
 ended, and about all of them after a change of the policy and from time to time.
@@ -17,6 +17,7 @@ from typing import Final, NoReturn
 from extender.feeds.charges import to_charge, with_amounts
 from extender.feeds.pod_feed import PodSink
 from extender.feeds.requests import GangSizeSource, members_left
+from extender.queue.lines.gang_places import Rank
 from kube.follow.policies import PolicySink
 from kube.read.managed_pod import ManagedPod, charged_gang
 from policy.errors import BackendError, ConflictError
@@ -33,6 +34,9 @@ logger = logging.getLogger(__name__)
 _EVERY_SECONDS: Final = 10.0
 """How often all gangs are tried: hours of a new day, or a charge that another program ended."""
 _PAUSE_SECONDS: Final = 0.5
+
+
+RankOf = Callable[[Sequence[ManagedPod]], Rank]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,7 +57,10 @@ class QuotaQueue:
         sizes: GangSizeSource,
         policies: PolicySink,
         term: Callable[[], LeaderTerm],
+        rank_of: RankOf,
     ) -> None:
+        """`rank_of` ranks a gang by its pods: the lowest rank is charged first."""
+        self._rank_of = rank_of
         self._ledger = ledger
         self._pods = pods
         self._sizes = sizes
@@ -116,12 +123,12 @@ class QuotaQueue:
             await asyncio.sleep(_PAUSE_SECONDS)
 
     async def charge(self, freed: Collection[Scope] | None = None) -> None:
-        """Try each waiting gang once, the oldest first; after a refusal, skip the gangs like it.
+        """Try each waiting gang once, in their order; after a refusal, skip the gangs like it.
 
         Where `freed` is given, only gangs that are charged to these accounts are tried.
         """
         too_much: dict[Hashable, tuple[Charge, tuple[Exceeded, ...]]] = {}
-        for pod, *others in self._oldest_first(freed):
+        for pod, *others in self._by_rank(freed):
             charge = self._due(pod, others)
             if charge is None:
                 continue
@@ -189,17 +196,16 @@ class QuotaQueue:
 
     def in_order(self) -> list[GangKey]:
         """Return the gangs that wait for quota, in the order in which they are charged."""
-        return [pods[0].gang.key for pods in self._oldest_first()]
+        return [pods[0].gang.key for pods in self._by_rank()]
 
-    def _oldest_first(self, freed: Collection[Scope] | None = None) -> list[list[ManagedPod]]:
+    def _by_rank(self, freed: Collection[Scope] | None = None) -> list[list[ManagedPod]]:
         """Return the pods of every gang that waits, or of those charged to some accounts."""
         found = (
             self._members(charged, waiting.gang)
             for charged, waiting in self._waiting.items()
             if freed is None or any(scope in freed for scope in waiting.scopes)
         )
-        asked = self._pods.workloads.first_asked
-        return sorted((pods for pods in found if pods), key=lambda pods: asked(pods[0]))
+        return sorted((pods for pods in found if pods), key=self._rank_of)
 
     def _members(self, charged: GangKey, gang: GangKey) -> list[ManagedPod]:
         """Return the pods of a gang; none if they are charged under another name since."""

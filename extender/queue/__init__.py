@@ -21,6 +21,7 @@ queued_gang      One gang: its pods, refused nodes, victims
 refused_places   Places that kube-scheduler refuses, or whose node is lost
 room_search      Decisions that respect CPU, memory and the rest of the room on nodes
 seen_gangs       All gangs by key and by pod, and which have changed
+order/           The order of gangs by the Queues document
 waiting_gangs    The queue of waiting gangs, in order of rank and in lines
 wanted_actions   The actions that a gang needs
 withdrawals      Places that are taken back from gangs

@@ -3,10 +3,10 @@
 from collections import Counter
 from collections.abc import Callable, Collection, Hashable, Mapping
 from dataclasses import dataclass, field, replace
+from math import inf
 
 from extender.cells.answers import disagreement, terms
 from extender.cells.model import Reason, Reject
-from extender.queue.lines.gang_places import Rank
 from extender.queue.model import LeafCounts, MembersLeft, QueuedPod
 from policy.submission import GangKey, NodeName, PodUid
 
@@ -41,8 +41,8 @@ class QueuedGang:
     has_reserved: bool = False
     """Whether the cells of its victims are reserved for it. Where the cells must first be mapped in
     another way they cannot be reserved: the victims end, and the gang is planned again."""
-    waits_since: float = 0.0
-    """The gang is ranked as if it had been created then, unless it is younger."""
+    waits_since: float = -inf
+    """The gang is ranked as if it had asked then, unless it is younger; until it is planned."""
     noticed: Reason | None = None
     """The last notice to its owner; None if the gang has resumed since."""
     noticed_uid: PodUid | None = None
@@ -199,15 +199,6 @@ class QueuedGang:
     def node_wishes(self) -> tuple[Hashable, ...]:
         """Return the different node wishes of its members with leaf cells."""
         return tuple(dict.fromkeys(pod.node_wish for pod in self.members() if not pod.is_helper))
-
-    @property
-    def rank(self) -> Rank:
-        """Higher priorities come first, then the gang that asked first.
-
-        Gangs of different VCs do not compete for guaranteed cells, so one order of all gangs is
-        also an order within each VC.
-        """
-        return -self.first.request.priority, max(self.first.asked, self.waits_since)
 
     def refuse_node(self, node: NodeName, *, member: PodUid, now: float) -> None:
         """Avoid a node that kube-scheduler refused, for longer after each refusal.

@@ -75,6 +75,21 @@ class WaitingGangs:
             line = kind.lines[shape] = Line(shape, kind)
         return line
 
+    def move(self, gang: GangKey, rank: Rank) -> None:
+        """Give a gang that waits another rank; what was decided about it stays."""
+        entry = self._entries.get(gang)
+        if entry is None or entry[1] == rank:
+            return
+        line, before = entry
+        self._order.remove(line.kind.pool, (before, gang))
+        self._order.add(line.kind.pool, (rank, gang))
+        take_out(line.places, (before, gang))
+        insort(line.places, (rank, gang))
+        if take_out(self._new, (before, gang)):
+            insort(self._new, (rank, gang))
+        self._entries[gang] = line, rank
+        self._offer(line)
+
     def remove(self, gang: GangKey) -> None:
         """Remove a gang, if it waits."""
         entry = self._entries.pop(gang, None)

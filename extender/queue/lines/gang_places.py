@@ -63,8 +63,10 @@ def _rank(place: Place) -> Rank:
     return place[0]
 
 
-def take_out(places: list[Place], place: Place) -> None:
-    """Remove a place from a sorted list, if it is there."""
+def take_out(places: list[Place], place: Place) -> bool:
+    """Remove a place from a sorted list; return whether it was there."""
     index = bisect_left(places, place)
-    if index < len(places) and places[index] == place:
+    is_there = index < len(places) and places[index] == place
+    if is_there:
         del places[index]
+    return is_there
