@@ -5,5 +5,6 @@ planner_history  `PlannerHistory`: random histories of a small cluster
 planner_world  `PlannerWorld`: pods, a watch that is late, a kube-scheduler, a clock
 room_world     `RoomWorld`: the same, with zones and CPU on nodes
 engine_cells   an engine as the planner uses it
+unlimited_nodes  nodes that lack nothing beside leaf cells
 driver         a planner's world, driven a step at a time
 """
