@@ -38,8 +38,9 @@ async def test_later_members_that_request_more_cpu_stay_within_the_limit(
     assert [answer.is_allowed for answer in answers] == [True, True, True, False]
     assert answers[-1].message == (
         "alice asked for 4 leaf cells in class test: refused by the quotas of group vision. Group "
-        "vision holds 18.002 CPUs and 8.999 CPUs more is asked for; the limit is 20 CPUs. A gang "
-        "with 1.998 CPUs would fit."
+        "vision holds 18.002 CPUs and the gang asks for 8.999 CPUs more; the limit is 20 CPUs. A "
+        "gang with 1.998 CPUs would fit."
+        + (" Quota database unavailable; last known usage applied." if is_away else "")
     )
     if not is_away:
         assert (await webhook.world.ledger.usage(VISION)).cpu_millis == 18_002
