@@ -267,10 +267,6 @@ class PlanningLoop:
         """The number of gangs whose bindings are held."""
         return len(self._gangs.held)
 
-    def in_order(self) -> list[GangKey]:
-        """Return the gangs that wait for cells, in the order in which they are planned."""
-        return self._gangs.in_order()
-
     def held_reason(self, gang: GangKey) -> Reason | None:
         """Explain why the bindings of a gang are held, if they are."""
         return self._gangs.held.reason(gang)

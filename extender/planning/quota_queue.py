@@ -128,7 +128,7 @@ class QuotaQueue:
         Where `freed` is given, only gangs that are charged to these accounts are tried.
         """
         too_much: dict[Hashable, tuple[Charge, tuple[Exceeded, ...]]] = {}
-        for pod, *others in self._by_rank(freed):
+        for pod, *others in self.by_rank(freed):
             charge = self._due(pod, others)
             if charge is None:
                 continue
@@ -194,11 +194,7 @@ class QuotaQueue:
         group = self._policies.policy.quotas.group(pod.charged_group)
         return group.limits(pod.submitter) if group is not None else ()
 
-    def in_order(self) -> list[GangKey]:
-        """Return the gangs that wait for quota, in the order in which they are charged."""
-        return [pods[0].gang.key for pods in self._by_rank()]
-
-    def _by_rank(self, freed: Collection[Scope] | None = None) -> list[list[ManagedPod]]:
+    def by_rank(self, freed: Collection[Scope] | None = None) -> list[list[ManagedPod]]:
         """Return the pods of every gang that waits, or of those charged to some accounts."""
         found = (
             self._members(charged, waiting.gang)

@@ -109,10 +109,6 @@ class GangPlanner:
         """Tell whether the planner has seen a pod."""
         return uid in self._seen.pods
 
-    def in_order(self) -> list[GangKey]:
-        """Return the gangs that wait for cells, in the order in which they are planned."""
-        return self._waiting.in_order()
-
     def see(self, pod: QueuedPod) -> None:
         """A pod that our gate holds or held appeared or changed."""
         if not self._seen.put(pod):

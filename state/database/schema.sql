@@ -93,6 +93,8 @@ TABLE gang_days (
     leaf_type text COLLATE "C" NOT NULL DEFAULT ''::text,
     CONSTRAINT gang_days_pkey PRIMARY KEY (day, user_name, group_name, vc, class, leaf_type)
 );
+CREATE INDEX gang_days_group ON public.gang_days USING btree (group_name, day);
+CREATE INDEX gang_days_user ON public.gang_days USING btree (user_name, day);
 
 TABLE gang_history (
     run text COLLATE "C" NOT NULL,
@@ -142,11 +144,15 @@ END,
 CREATE INDEX gang_history_asked ON public.gang_history USING btree (asked_at DESC, run DESC);
 CREATE INDEX gang_history_ended ON public.gang_history USING btree (ended_at DESC, run DESC) WHERE ((started_at IS NOT NULL) AND (ended_at IS NOT NULL));
 CREATE INDEX gang_history_gang ON public.gang_history USING btree (gang, asked_at DESC);
+CREATE INDEX gang_history_group ON public.gang_history USING btree (group_name, asked_at DESC, run DESC);
 CREATE INDEX gang_history_held ON public.gang_history USING gist (held) WHERE (COALESCE(held_from, started_at) IS NOT NULL);
+CREATE INDEX gang_history_outcome ON public.gang_history USING btree (outcome, asked_at DESC, run DESC) WHERE (outcome <> 'succeeded'::text);
 CREATE INDEX gang_history_preempted ON public.gang_history USING btree (ended_at) WHERE (outcome = 'preempted'::text);
 CREATE INDEX gang_history_running ON public.gang_history USING btree (COALESCE(held_from, started_at)) WHERE (ended_at IS NULL);
 CREATE INDEX gang_history_started ON public.gang_history USING btree (started_at);
+CREATE INDEX gang_history_until ON public.gang_history USING btree (COALESCE(ended_at, 'infinity'::timestamp with time zone));
 CREATE INDEX gang_history_user ON public.gang_history USING btree (user_name, asked_at DESC);
+CREATE INDEX gang_history_vc ON public.gang_history USING btree (vc, asked_at DESC, run DESC);
 
 TABLE holdings (
     user_name text NOT NULL,

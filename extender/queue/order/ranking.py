@@ -11,6 +11,7 @@ from extender.cells.views.listings import Stepwise
 from extender.queue.order.facts import QueueFacts
 from extender.queue.order.fair_shares import Account
 from extender.queue.order.gang_order import GangOrder
+from extender.queue.order.listing import Ranked
 from extender.queue.order.standing import Standing
 from extender.queue.ports import RunTimes
 from extender.queue.queued_gang import QueuedGang
@@ -37,7 +38,7 @@ class Ranking:
         self._waiting = waiting
         self._now = 0.0
         """The last time that was told, in seconds since 1970."""
-        self._ranked: dict[GangKey, tuple[QueueFacts, Standing]] = {}
+        self._ranked: dict[GangKey, Ranked] = {}
         self._of_account: dict[Account, dict[GangKey, None]] = {}
         self._promotions: list[tuple[float, GangKey]] = []
         """A heap of moments at which gangs may be promoted; some are outdated."""
@@ -54,7 +55,11 @@ class Ranking:
         level, rank, asked = standing.key
         return level, max(rank, gang.waits_since), asked
 
-    def find(self, gang: GangKey) -> tuple[QueueFacts, Standing] | None:
+    def in_order(self) -> list[Ranked]:
+        """Return the gangs that wait for cells, in the order in which they are planned."""
+        return [self._ranked[gang] for gang in self._waiting.in_order() if gang in self._ranked]
+
+    def find(self, gang: GangKey) -> Ranked | None:
         """Return what is known of a gang that was ranked."""
         return self._ranked.get(gang)
 
@@ -69,6 +74,7 @@ class Ranking:
             priority=first.request.priority,
             leaf_cells=sum(gang.leaf_counts()),
             leaf_type=first.request.leaf_type,
+            pinned=first.request.pinned,
             asked=first.asked,
             run_time=self._run_times.expected(gang.key),
         )

@@ -112,7 +112,7 @@ async def test_quota_is_given_in_the_order_of_the_queues_document() -> None:
     second = queued("b", uuid4()).submitted_by("bob").created_at("1970-01-01T00:30:00Z")
     world.shell.pods.upsert(first)
     world.shell.pods.upsert(second)
-    assert [gang.name for gang in world.queue.in_order()] == ["b", "a"]
+    assert [pods[0].name for pods in world.queue.by_rank()] == ["b", "a"]
     await world.queue.charge()
     assert [world.holds(first), world.holds(second)] == [True, False]
 

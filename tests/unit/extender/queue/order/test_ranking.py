@@ -27,7 +27,7 @@ def _world(document: Queues, *gangs: tuple[str, str, str]) -> PlannerWorld:
 
 
 def _order(world: PlannerWorld) -> list[str]:
-    return [gang.name for gang in world.planner.in_order()]
+    return [facts.gang.name for facts, _ in world.planner.ranking.in_order()]
 
 
 def test_a_changed_document_orders_waiting_gangs_anew() -> None:
@@ -81,9 +81,8 @@ def test_a_gang_that_did_not_use_its_lease_is_behind_once() -> None:
     world.step()
     assert {PodUid("young-0"), PodUid("young-1")} <= {one.uid for one in world.actions}
     assert _order(world) == ["old"]
-    old = world.planner.ranking.find(world.planner.in_order()[0])
-    assert old is not None
-    assert old[1].asked == 0.0, "its age is kept"
+    _, old = world.planner.ranking.in_order()[0]
+    assert old.asked == 0.0, "its age is kept"
 
 
 def test_moving_gangs_plans_none_of_them_again() -> None:
@@ -96,7 +95,7 @@ def test_moving_gangs_plans_none_of_them_again() -> None:
 
 def test_gangs_that_leave_are_forgotten() -> None:
     world = _world(one_level("fair-share"), ("a", "alice", "test"))
-    gang = world.planner.in_order()[0]
+    gang = world.planner.ranking.in_order()[0][0].gang
     for uid in ("a-0", "a-1"):
         world.delete(PodUid(uid))
     deliver(world)
