@@ -9,6 +9,7 @@ from dataclasses import replace
 from heapq import heappop, heappush
 
 from extender.cells.views.listings import Stepwise
+from extender.queue.lines.gang_places import Rank
 from extender.queue.order.facts import QueueFacts
 from extender.queue.order.fair_shares import Account
 from extender.queue.order.gang_order import GangOrder
@@ -17,7 +18,7 @@ from extender.queue.order.standing import Standing
 from extender.queue.ports import RunTimes
 from extender.queue.queued_gang import QueuedGang
 from extender.queue.seen_gangs import SeenGangs
-from extender.queue.waiting_gangs import Rank, WaitingGangs
+from extender.queue.waiting_gangs import WaitingGangs
 from policy.queues.factors import FactorName
 from policy.submission import GangKey
 
