@@ -17,7 +17,7 @@ from typing import Final, NoReturn
 from extender.feeds.charges import to_charge, with_amounts
 from extender.feeds.pod_feed import PodSink
 from extender.feeds.requests import GangSizeSource, members_left
-from extender.queue.waiting_gangs import Rank
+from extender.queue.lines.gang_places import Rank
 from kube.follow.policies import PolicySink
 from kube.read.managed_pod import ManagedPod, charged_gang
 from policy.errors import BackendError, ConflictError
