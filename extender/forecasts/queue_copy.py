@@ -100,7 +100,8 @@ class QueueCopier:
         leaf_type = run.leaf_type or _largest(cells.get(VcName(run.keys.vc), {}))
         whole: Pool = (_WHOLE, leaf_type)
         is_guaranteed = self._priority(run) >= 0 and VcName(run.keys.vc) in cells
-        elapsed, limit = run.elapsed(now), run.limit_left(now)
+        elapsed = run.elapsed(now)
+        limit = run.limit_left(now, elapsed=elapsed)
         quantile = self._policy().queues.reservation.backfill_quantile
         time = expected.run_time(elapsed=0.0, quantile=quantile, limit=limit)
         return CopiedGang(

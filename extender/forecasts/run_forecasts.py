@@ -56,9 +56,9 @@ class FollowedRun:
         """Return for how long it has run."""
         return 0.0 if self.started is None else max(0.0, now - self.started)
 
-    def limit_left(self, now: float) -> float | None:
-        """Return how long it may run from now on, if it runs or were to start now."""
-        left = [] if self.limit is None else [self.limit - self.elapsed(now)]
+    def limit_left(self, now: float, *, elapsed: float) -> float | None:
+        """Return how long it may run from now on, after it has run for some time."""
+        left = [] if self.limit is None else [self.limit - elapsed]
         left += [] if self.ends_by is None else [self.ends_by - now]
         return max(0.0, min(left)) if left else None
 
@@ -93,7 +93,9 @@ class RunForecasts:
         if run is None:
             return NOTHING_KNOWN
         return self.expectation(run).run_time(
-            elapsed=0.0, quantile=self._quantile, limit=run.limit_left(self._now())
+            elapsed=0.0,
+            quantile=self._quantile,
+            limit=run.limit_left(self._now(), elapsed=0.0),
         )
 
     def remaining(self, gang: GangKey, *, now: float) -> RunTime:
@@ -102,9 +104,9 @@ class RunForecasts:
         if run is None:
             return NOTHING_KNOWN
         wall = self._now()
-        return self.expectation(run).run_time(
-            elapsed=run.elapsed(wall), quantile=self._quantile, limit=run.limit_left(wall)
-        )
+        elapsed = run.elapsed(wall)
+        limit = run.limit_left(wall, elapsed=elapsed)
+        return self.expectation(run).run_time(elapsed=elapsed, quantile=self._quantile, limit=limit)
 
     def run_of(self, gang: GangKey) -> FollowedRun | None:
         """Return the latest run of a gang."""

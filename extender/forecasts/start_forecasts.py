@@ -47,6 +47,8 @@ class StartForecast:
     expected: ExpectedStart | None
     unknown: str
     """Why no start is expected; empty if one is."""
+    silent: tuple[str, ...] = ()
+    """Some gangs that run and of which nothing is known, if it is unknown for that."""
 
 
 class StartForecasts:
@@ -135,19 +137,16 @@ class StartForecasts:
         }
 
     def _forecast(
-        self, drawn: DrawnStart, *, at: float, coverage: float, silent: str
+        self, drawn: DrawnStart, *, at: float, coverage: float, silent: tuple[str, ...]
     ) -> StartForecast:
         expected = self._calibration.expect(drawn.seconds, coverage=coverage)
-        return StartForecast(
-            at=at,
-            drawn=drawn,
-            expected=expected,
-            unknown="" if expected else self._why(drawn, silent),
-        )
+        unknown = "" if expected else self._why(drawn, silent)
+        named = silent if drawn.seconds == NEVER else ()
+        return StartForecast(at=at, drawn=drawn, expected=expected, unknown=unknown, silent=named)
 
-    def _why(self, drawn: DrawnStart, silent: str) -> str:
+    def _why(self, drawn: DrawnStart, silent: tuple[str, ...]) -> str:
         if drawn.seconds == NEVER:
-            return f"no history for {silent}" if silent else "its pool has too few leaf cells"
+            return "no history for gangs that run" if silent else "its pool has too few leaf cells"
         known = self._calibration.outcomes(drawn.seconds)
         waits = f"no history for waits {bucket_of(drawn.seconds)}"
         return f"{waits}: {known} of {LEAST_OUTCOMES} outcomes that are needed"
@@ -167,7 +166,8 @@ def show_start(forecast: StartForecast, *, coverage: float) -> dict[str, Any]:
         shown["after"] = [str(gang) for gang in forecast.drawn.after]
     expected = forecast.expected
     if expected is None:
-        return shown | {"unknown": forecast.unknown}
+        named = {"withoutHistory": list(forecast.silent)} if forecast.silent else {}
+        return shown | {"unknown": forecast.unknown} | named
     return shown | {
         "median": _time(forecast.at + expected.median),
         "earliest": _time(forecast.at + expected.low),
@@ -190,12 +190,10 @@ def _to_prediction(forecast: StartForecast, run: FollowedRun, *, at: float) -> d
     }
 
 
-def _without_history(copy: QueueCopy) -> str:
+def _without_history(copy: QueueCopy) -> tuple[str, ...]:
     """Name some gangs that run and of which nothing is known."""
-    silent = [str(gang.gang) for gang in copy.running if gang.left(0.5) is None]
-    more = len(silent) - _MOST_NAMED
-    named = ", ".join(sorted(silent)[:_MOST_NAMED])
-    return f"{named} and {more} more" if more > 0 else named
+    silent = (str(gang.gang) for gang in copy.running if gang.left(0.5) is None)
+    return tuple(sorted(silent)[:_MOST_NAMED])
 
 
 def _time(seconds: float) -> str:

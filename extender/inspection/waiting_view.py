@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import chain
-from typing import Any, Final
+from typing import Final
 
 from extender.cells.lasting_sentences import lasting_text
 from extender.cells.model import Reason, ReasonCode
@@ -17,24 +17,28 @@ from extender.cells.wording import explain
 from extender.feeds.pod_feed import PodSink
 from extender.feeds.requests import single_gang
 from extender.inspection.json_views import JsonObject, if_any
+from extender.inspection.queue.queue_view import show_standing
 from extender.outcomes.waiting_list import RefusedPod, WaitingEntry, WaitingList
+from extender.queue.order.listing import ListedGang, Ranked, list_gangs
 from kube.read.managed_pod import ManagedPod
+from policy.queues.queues import Queues
 from policy.submission import GangKey, PodUid
 from service.clock import Clock
 
 
 @dataclass(frozen=True, slots=True)
 class QueuePlace:
-    """The place of a gang in the order in which gangs are planned or charged, 1 for the first."""
+    """The place of a gang in the order in which gangs are planned or charged."""
 
     queue: str
-    place: int
-    length: int
+    listed: ListedGang
 
 
-Order = Callable[[], Iterable[GangKey]]
+Order = Callable[[], Iterable[Ranked]]
 CELLS_QUEUE: Final = "cells"
 """The queue of gangs that wait for cells."""
+_OF_OTHERS: Final = ("after", "withoutHistory")
+"""Fields of an expected start that name other gangs."""
 
 
 class WaitingView:
@@ -49,6 +53,7 @@ class WaitingView:
         orders: Mapping[str, Order],
         lacks: Callable[[ManagedPod], Sequence[str]],
         held_reason: Callable[[GangKey], Reason | None],
+        queues: Callable[[], Queues],
         clock: Clock,
     ) -> None:
         """`orders` are the orders in which gangs are considered, by the name of the queue.
@@ -64,6 +69,7 @@ class WaitingView:
         self._has_place = has_place
         self._orders = orders
         self._lacks = lacks
+        self._queues = queues
         self._clock = clock
 
     def __iter__(self) -> Iterator[WaitingEntry]:
@@ -78,9 +84,8 @@ class WaitingView:
         """Return the place of every gang that has one."""
         found: dict[GangKey, QueuePlace] = {}
         for queue, order in self._orders.items():
-            gangs = list(order())
-            for place, gang in enumerate(gangs, start=1):
-                found[gang] = QueuePlace(queue, place, len(gangs))
+            for gang, listed in list_gangs(order()).items():
+                found[gang] = QueuePlace(queue, listed)
         return found
 
     def show(self, entry: WaitingEntry, places: Mapping[GangKey, QueuePlace]) -> JsonObject:
@@ -106,13 +111,32 @@ class WaitingView:
             "since": entry.since.isoformat(timespec="seconds"),
             "asked": datetime.fromtimestamp(asked, UTC).isoformat(timespec="seconds"),
             "ageSeconds": max(0, round(now.timestamp() - asked)),
-            **_show_place(place),
-            **self._show_start(entry, place),
+            **self._show_place(place),
+            **(self.show_start(place) if place is not None else {}),
         }
 
-    def _show_start(self, entry: WaitingEntry, place: QueuePlace | None) -> JsonObject:
-        is_planned = place is not None and place.queue == CELLS_QUEUE
-        return if_any("expectedStart", self.expected_start(entry.gang) if is_planned else None)
+    def _show_place(self, place: QueuePlace | None) -> JsonObject:
+        if place is None:
+            return {}
+        listed = place.listed
+        return {
+            "queue": place.queue,
+            "place": listed.place,
+            "of": listed.length,
+            "standing": show_standing(listed, self._queues()),
+        }
+
+    def show_start(self, place: QueuePlace, *, viewer: str | None = None) -> JsonObject:
+        """Show when a gang that waits for cells is expected to start.
+
+        A viewer who may read only the own gangs is told no names of others.
+        """
+        gang = place.listed.facts.gang
+        start = self.expected_start(gang) if place.queue == CELLS_QUEUE else None
+        if start is None:
+            return {}
+        hidden = () if viewer is None else _OF_OTHERS
+        return {"expectedStart": {key: told for key, told in start.items() if key not in hidden}}
 
     def _unplanned(self) -> Iterator[WaitingEntry]:
         """Find gangs whose pods the gate holds and that were told nothing yet."""
@@ -132,9 +156,3 @@ class WaitingView:
         reason = explain(ReasonCode.UNPLANNED, gang=str(gang))
         since = datetime.fromtimestamp(pod.created, UTC)
         return WaitingEntry(gang=gang, pod=pod, reason=reason, since=since)
-
-
-def _show_place(place: QueuePlace | None) -> dict[str, Any]:
-    if place is None:
-        return {}
-    return {"queue": place.queue, "place": place.place, "of": place.length}

@@ -108,7 +108,9 @@ async def test_a_start_behind_a_run_of_which_nothing_is_known_is_unknown() -> No
     world.follow("waits", cells=8, started=None)
     world.loop.order = lambda: [_gang("waits")]
     await world.starts.update(stamp="1")
-    assert world.starts.show(_gang("waits"))["unknown"] == "no history for lab/runs"
+    shown = world.starts.show(_gang("waits"))
+    assert shown["unknown"] == "no history for gangs that run"
+    assert shown["withoutHistory"] == ["lab/runs"]
     assert world.starts.show(_gang("other")) == {"unknown": "not computed yet"}
 
 
