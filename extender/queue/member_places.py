@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from math import inf
+from typing import Protocol
 
 from extender.cells.answers import for_lack
 from extender.cells.model import (
@@ -20,6 +21,13 @@ from extender.queue.queued_gang import QueuedGang
 from extender.queue.room_search import Choice, RoomSearch
 from extender.queue.waiting_gangs import GangShape, shape_of
 from policy.submission import NodeName, PodUid
+
+
+class Search(Protocol):
+    """Finds a decision about a member that respects what nodes and other gangs need."""
+
+    def choose(self, request: MemberRequest) -> Choice:
+        """Decide about a member and, if its gang has no place yet, about all of them."""
 
 
 def unplaced(gang: QueuedGang, cells: Cells) -> list[QueuedPod]:
@@ -65,14 +73,20 @@ def shape_now(gang: QueuedGang, cells: Cells) -> GangShape:
 
 def unready_request(gang: QueuedGang, cells: Cells) -> MemberRequest | None:
     """Return the request that is decided first for a gang, if that takes long to prepare."""
-    first = next(iter(_requests(gang, unplaced(gang, cells), cells)), None)
+    first = first_request(gang, cells)
     return None if first is None or cells.is_ready(first) else first
 
 
-def decide_unplaced(gang: QueuedGang, cells: Cells, nodes: Nodes, *, now: float) -> list[Decision]:
+def first_request(gang: QueuedGang, cells: Cells) -> MemberRequest | None:
+    """Return the request that is decided first for a gang; None if all members have places."""
+    return next(iter(_requests(gang, unplaced(gang, cells), cells)), None)
+
+
+def decide_unplaced(
+    gang: QueuedGang, cells: Cells, search: Search, *, now: float
+) -> list[Decision]:
     """Decide about them, on nodes that all of them can use."""
     members = unplaced(gang, cells)
-    search = RoomSearch(gang, members, cells=cells, nodes=nodes, now=now)
     requests = _requests(gang, members, cells)
     return _decide_all(cells, requests, search, is_whole=gang.starts_whole, now=now)
 
@@ -113,7 +127,7 @@ def _sizes(gang: QueuedGang, members: Sequence[QueuedPod], cells: Cells) -> Know
 def _decide_all(
     cells: Cells,
     requests: Sequence[MemberRequest],
-    search: RoomSearch,
+    search: Search,
     *,
     is_whole: bool,
     now: float,
@@ -139,6 +153,8 @@ def _decide_all(
             limits=choice.limits,
             parts=choice.parts,
             shortage=choice.shortage,
+            kept=choice.kept,
+            reserved_for=choice.reserved_for,
         )
         decisions.append(decision)
         if isinstance(decision, Wait) and not is_whole:

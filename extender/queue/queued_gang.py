@@ -41,6 +41,8 @@ class QueuedGang:
     has_reserved: bool = False
     """Whether the cells of its victims are reserved for it. Where the cells must first be mapped in
     another way they cannot be reserved: the victims end, and the gang is planned again."""
+    has_reservation: bool = False
+    """Whether cells are reserved for it until others have ended."""
     waits_since: float = 0.0
     """The gang is ranked as if it had been created then, unless it is younger."""
     noticed: ReasonCode | None = None
