@@ -20,6 +20,7 @@ Each folder imports only those above it in this list.
     simulate/    what would happen to a pod that does not exist
     inspection/  the APIs that show the state, and the access to them
     history/     records the runs of gangs, and shows what is recorded
+    forecasts/   how long gangs are expected to run, from the history
 
     app            runs an extender: feeds, routes, recovery, the leader's tasks
     wiring         builds the parts of an extender: its state and its verbs

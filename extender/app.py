@@ -14,6 +14,7 @@ from certs.serving_certificates import ServingCertificates
 from certs.store import CertificateStore
 from extender.feeds.node_feed import NodeSink
 from extender.feeds.room_feed import RoomSink
+from extender.history.prediction_routes import PredictionRoutes
 from extender.history.run_routes import RunRoutes
 from extender.inspection.access import AccessGuard
 from extender.inspection.gang_runs import GangRuns
@@ -189,6 +190,7 @@ def _build_app(
     state.limits.add_to(app)
     state.leading.add_to(app)
     RunRoutes(state.history, utc_now=state.clock.now).add_to(app)
+    PredictionRoutes(state.history, utc_now=state.clock.now).add_to(app)
     HivedRoutes(
         cluster=state.cluster,
         snapshots=state.snapshots,
@@ -271,6 +273,7 @@ def _leader_tasks(
     yield state.budget_sync.run()
     yield state.census.run()
     yield state.runs.run()
+    yield state.forecasts.run()
     yield expire_leases(
         state.cluster,
         being_bound=verbs.calls.under_way,

@@ -17,6 +17,7 @@ from extender.feeds.pod_needs import PodNeeds
 from extender.feeds.requests import to_bound, to_member_request
 from extender.feeds.room_feed import follow_members
 from extender.feeds.topology import TopologyFollower
+from extender.forecasts.forecast_loop import ForecastLoop
 from extender.history.run_recorder import RunRecorder
 from extender.history.seen_pods import seen_by
 from extender.inspection.census import Census
@@ -113,6 +114,9 @@ class ExtenderState:
         self.pods = PodSink(self.cluster, namespaces=self.namespaces, to_bound=to_bound_now)
         self.outcomes = self._build_outcomes()
         self.runs = self._build_runs(registry)
+        self.forecasts = ForecastLoop(
+            self.runs, history, queues=lambda: self.policies.policy.queues, clock=clock
+        )
         self.budgets = DisruptionBudgetSink()
         self.budget_sync = BudgetSync(budgets=self.budgets, cluster=self.cluster, pods=self.pods)
         RefusedNodes(cluster=self.cluster, pods=self.pods, metrics=self.metrics)

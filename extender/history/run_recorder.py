@@ -16,7 +16,8 @@ record counts, whenever it arrives.
 import asyncio
 import logging
 from collections.abc import Callable, Collection, Mapping
-from typing import Final, NoReturn
+from dataclasses import replace
+from typing import Final, NoReturn, Protocol
 
 from prometheus_client import CollectorRegistry
 
@@ -35,7 +36,7 @@ from kube.read.managed_pod import ManagedPod
 from policy.errors import BackendError
 from policy.submission import GangKey, PodUid
 from service.clock import Clock
-from state.history.facts import Certainty, GangFacts
+from state.history.facts import Certainty, GangFacts, Prediction
 from state.history.runs import RecordedPod, RunHistory
 from state.log.records import RowKind
 
@@ -49,6 +50,13 @@ _PAGE: Final = 1000
 _DAY_SECONDS: Final = 86_400.0
 _PATIENCE_CHECKS: Final = 3
 """A run that is not in the history after so many checks is described again."""
+
+
+class Predictions(Protocol):
+    """Follows runs as they are recorded, and predicts."""
+
+    def follow(self, gang: GangKey, facts: GangFacts, *, stamp: str) -> Mapping[str, Prediction]:
+        """A run changed; return what was predicted about it."""
 
 
 class RunRecorder:
@@ -67,6 +75,7 @@ class RunRecorder:
         registry: CollectorRegistry,
     ) -> None:
         """Without a history, which only tests do, ended runs are kept in memory for a while."""
+        self.predictions: Predictions | None = None
         self.book = RunBook()
         self._cluster = cluster
         self._to_seen = to_seen
@@ -119,11 +128,18 @@ class RunRecorder:
 
     def record(self) -> bool:
         """Describe some of the runs that changed; False if there were none."""
-        taken = self.book.take_changed(_AT_ONCE)
-        stamp = stamp_of(self._epoch(), self._clock.now())
+        taken, stamp = self.book.take_changed(_AT_ONCE), self.stamp()
         for run, pods in taken:
-            self._write(build_facts(run, pods, stamp=stamp))
+            facts = build_facts(run, pods, stamp=stamp)
+            if self.predictions is not None:
+                told = self.predictions.follow(run.gang, facts, stamp=stamp)
+                facts = replace(facts, predictions=told)
+            self._write(facts)
         return bool(taken)
+
+    def stamp(self) -> str:
+        """Return the stamp of what is observed now."""
+        return stamp_of(self._epoch(), self._clock.now())
 
     def _write(self, facts: GangFacts) -> None:
         if facts.ended_at is not None:
@@ -146,8 +162,7 @@ class RunRecorder:
         return closed
 
     def _close(self, facts: GangFacts) -> None:
-        now = self._clock.now()
-        stamp = stamp_of(self._epoch(), now)
+        now, stamp = self._clock.now(), self.stamp()
         logger.warning("run ended unseen", extra={"gang": facts.gang, "run": facts.run})
         self._metrics.presumed.inc()
         self._write(close_lost_run(facts, now=now, stamp=stamp))

@@ -4,12 +4,13 @@ A caller without the right to read all runs reads the own ones (`extender.inspec
 are answered from Postgres: while it is unavailable, they are refused.
 """
 
-from collections.abc import Callable, Mapping
-from datetime import MAXYEAR, UTC, datetime, timedelta
+from collections.abc import Callable
+from datetime import UTC, datetime
 from typing import Any, Final
 
 from aiohttp import web
 
+from extender.history.queries import check_known, read_choice, read_span, read_time
 from extender.history.run_views import USAGE_FIELDS, format_csv, show_run, sum_usage
 from extender.inspection.access import OWN_ONLY
 from extender.runs.model import Ending
@@ -19,9 +20,6 @@ from service.http import json_answer
 from service.pagination import read_limit
 from state.history.runs import RunFilter, RunHistory, RunPosition
 
-_USUAL_DAYS: Final = 30
-_MOST_DAYS: Final = 1100
-_FIRST_YEAR: Final = 1970
 _RUN_PARAMETERS: Final = frozenset(
     {"user", "group", "vc", "gang", "outcome", "state", "since", "until", "members", "limit",
      "after"}
@@ -52,19 +50,19 @@ class RunRoutes:
 
     async def _runs(self, request: web.Request) -> web.Response:
         query = request.query
-        _check_known(query, _RUN_PARAMETERS)
+        check_known(query, _RUN_PARAMETERS)
         limit = read_limit(query)
         wanted = RunFilter(
             user_name=_own_user(request),
             group_name=query.get("group"),
             vc=query.get("vc"),
             gang=query.get("gang"),
-            outcome=_choice(query, "outcome", tuple(map(str, Ending))),
-            has_ended=_STATES.get(_choice(query, "state", tuple(_STATES)) or ""),
-            since=_read_time(query, "since"),
-            until=_read_time(query, "until"),
+            outcome=read_choice(query, "outcome", tuple(map(str, Ending))),
+            has_ended=_STATES.get(read_choice(query, "state", tuple(_STATES)) or ""),
+            since=read_time(query, "since"),
+            until=read_time(query, "until"),
         )
-        with_members = _choice(query, "members", ("true", "false")) == "true"
+        with_members = read_choice(query, "members", ("true", "false")) == "true"
         before = _read_position(query.get("after"))
         found = await self._store.find(wanted, limit + 1, before=before)
         items = [show_run(one, with_members=with_members) for one in found[:limit]]
@@ -75,14 +73,10 @@ class RunRoutes:
 
     async def _usage(self, request: web.Request) -> web.Response:
         query = request.query
-        _check_known(query, _USAGE_PARAMETERS)
-        by, until = _read_by(query.get("by", "user")), _read_time(query, "until") or self._utc_now()
-        since = _read_time(query, "since") or until - timedelta(days=_USUAL_DAYS)
-        if since >= until:
-            raise RequestError.at("since", f"must be before until, which is {until.isoformat()}")
-        if until - since > timedelta(days=_MOST_DAYS):
-            raise RequestError.at("since", f"must be at most {_MOST_DAYS} days before until")
-        is_csv = _choice(query, "format", _FORMATS) == "csv" or _accepts_csv(request)
+        check_known(query, _USAGE_PARAMETERS)
+        by = _read_by(query.get("by", "user"))
+        since, until = read_span(query, now=self._utc_now())
+        is_csv = read_choice(query, "format", _FORMATS) == "csv" or _accepts_csv(request)
         own = request.get(OWN_ONLY)
         hours = await self._store.hours_between(since, until)
         items = sum_usage((one for one in hours if own in (None, one.user_name)), by)
@@ -101,40 +95,11 @@ def _own_user(request: web.Request) -> str | None:
     return own or asked
 
 
-def _check_known(query: Mapping[str, str], known: frozenset[str]) -> None:
-    for name in query:
-        if name not in known:
-            raise RequestError.at(name, f"is no parameter; there are {', '.join(sorted(known))}")
-
-
-def _choice(query: Mapping[str, str], name: str, choices: tuple[str, ...]) -> str | None:
-    text = query.get(name)
-    if text is not None and text not in choices:
-        raise RequestError.at(name, f"must be one of {', '.join(choices)}, not {describe(text)}")
-    return text
-
-
 def _read_by(text: str) -> tuple[str, ...]:
     names = tuple(dict.fromkeys(text.split(",")))
     if wrong := [name for name in names if name not in USAGE_FIELDS]:
         raise RequestError.at("by", f"must be some of {_BY}, not {describe(wrong[0])}")
     return names
-
-
-def _read_time(query: Mapping[str, str], name: str) -> datetime | None:
-    """Read a moment as in RFC 3339, or a UTC day."""
-    text = query.get(name)
-    if text is None:
-        return None
-    try:
-        # In a query, a plus sign stands for a space.
-        time = datetime.fromisoformat(text.replace(" ", "+"))
-        if not _FIRST_YEAR <= time.year < MAXYEAR:  # days before it, and other zones, have a date
-            raise ValueError
-        return time if time.tzinfo is not None else time.replace(tzinfo=UTC)
-    except ValueError as exc:
-        hint = "such as 2026-03-01 or 2026-03-01T12:00:00Z"
-        raise RequestError.at(name, f"must be a time {hint}, not {describe(text)}") from exc
 
 
 def _accepts_csv(request: web.Request) -> bool:

@@ -6,7 +6,7 @@ from datetime import datetime
 from io import StringIO
 from typing import Any, Final
 
-from state.history.facts import Certainty, Member
+from state.history.facts import Certainty, Member, Prediction
 from state.history.runs import Hours, StoredRun
 
 USAGE_FIELDS: Final = {
@@ -42,6 +42,7 @@ def show_run(stored: StoredRun, *, with_members: bool) -> dict[str, Any]:
         "image": facts.image,
         "expectedSeconds": facts.estimate_seconds,
         "limitSeconds": facts.limit_seconds,
+        "predictions": _show_predictions(facts.predictions) or None,
         "submitted": _time(facts.asked_at),
         "admitted": _time(facts.admitted_at),
         "released": _time(facts.released_at),
@@ -58,6 +59,13 @@ def show_run(stored: StoredRun, *, with_members: bool) -> dict[str, Any]:
         "members": _show_members(facts.members) if with_members else None,
     }
     return {key: value for key, value in shown.items() if value is not None}
+
+
+def _show_predictions(predictions: Mapping[str, Prediction]) -> dict[str, Any]:
+    return {
+        kind: {key: value for key, value in told.items() if key != "stamp"}
+        for kind, told in predictions.items()
+    }
 
 
 def _show_members(members: Mapping[str, Member]) -> list[dict[str, Any]]:

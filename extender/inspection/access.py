@@ -2,7 +2,8 @@
 
     /healthz /readyz /leader   every caller: kubelets and load balancers have no credentials
     /v1/extender/…             only kube-scheduler's client certificate: verbs can bind pods
-    /v1/runs /v1/usage         every Kubernetes token, for what concerns its owner; all, if its
+    /v1/runs /v1/usage /v1/predictions
+                               every Kubernetes token, for what concerns its owner; all, if its
                                owner has the right of the next line
     everything else            any client certificate of our CA, or a Kubernetes token whose owner
                                may `get` (or `post`) that path, by RBAC's `nonResourceURLs`
@@ -29,7 +30,7 @@ INSPECTOR_ROLE: Final = "cellgate-inspector"
 
 OPEN: Final = frozenset({"/healthz", "/readyz", "/leader"})
 VERBS: Final = "/v1/extender/"
-OWN: Final = frozenset({"/v1/runs", "/v1/usage"})
+OWN: Final = frozenset({"/v1/runs", "/v1/usage", "/v1/predictions"})
 """What every user may read as far as it is about the own gangs."""
 OWN_ONLY: Final = web.RequestKey("own_only", str)
 """The key of a request whose caller may read only that: the name of the caller."""

@@ -42,6 +42,12 @@ _GETS: Final[tuple[tuple[str, str, tuple[str, ...]], ...]] = (
         ("since", "until", "by", "format"),
     ),
     (
+        "/v1/predictions",
+        "How far predictions of run times and of starts were off, by key and size. Callers without "
+        "the right to read all runs get the errors of their own.",
+        ("since", "until"),
+    ),
+    (
         "/v1/limits",
         "What a user holds, and every limit that concerns the user. `groups`: those that only the "
         "API server knows, separated by commas.",

@@ -2,16 +2,16 @@
 
 import asyncio
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from policy.admission import growth
-from policy.admission.charge_request import ChargeRequest, build_charge, impossible_limits
+from policy.admission.charge_request import ChargeRequest, build_charge
 from policy.admission.preview import EarlierDecision, UsageOf, occupancy_of
 from policy.errors import BackendError, RequestError
 from policy.quotas.limits import Limit, Scope
 from policy.quotas.usage import ScopeUsage
 from policy.submission import Occupancy
-from state.ledger.ledger import ChargeAnswer, Charged, Held, Ledger, Queued
+from state.ledger.ledger import KnownGang, Ledger, check_storable
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,17 +39,24 @@ async def read_standing(ledger: Ledger | None, request: ChargeRequest) -> Standi
     """
     if ledger is None:
         return Standing(problem=_describe("this extender has no ledger"))
+    _check_storable(request)
+    own = Scope(request.submission.user)
     try:
-        earlier = await _find_earlier(ledger, request)
-        own = Scope(request.submission.user)
-        scopes = dict.fromkeys([own, *(limit.scope for limit in _limits(request, earlier))])
+        known = await ledger.find(request.submission.gang, scope=own)
+        earlier = _earlier_decision(known)
+        scopes = dict.fromkeys(limit.scope for limit in _limits(request, earlier))
         found = await asyncio.gather(*map(ledger.usage, scopes))
     except BackendError as exc:
         return Standing(problem=_describe(f"the ledger cannot be read now: {exc}"))
+    usage = dict(zip(scopes, found, strict=True))
+    return Standing(of_scopes=usage, occupancy=occupancy_of(known.usage), earlier=earlier)
+
+
+def _check_storable(request: ChargeRequest) -> None:
+    try:
+        check_storable(build_charge(request, request.submission.requested_class))
     except ValueError as exc:
         raise RequestError.at("", f"the pod cannot be charged: {exc}") from exc
-    usage = dict(zip(scopes, found, strict=True))
-    return Standing(of_scopes=usage, occupancy=occupancy_of(usage[own]), earlier=earlier)
 
 
 def _describe(problem: str) -> str:
@@ -62,14 +69,10 @@ def _limits(request: ChargeRequest, earlier: EarlierDecision | None) -> tuple[Li
     return (*request.quotas, *held)
 
 
-async def _find_earlier(ledger: Ledger, request: ChargeRequest) -> EarlierDecision | None:
-    """Return the decision about the gang, if it has one: the answer to an impossible charge."""
-    charge = replace(build_charge(request, request.submission.requested_class), is_high=True)
-    limits = impossible_limits(request.submission.user)
-    answer: ChargeAnswer = await ledger.charge(charge, limits=limits)
-    match answer:
-        case Held(live=live) | Charged(live=live):
-            return EarlierDecision(charge=live.charge, is_running=live.expires_at is None)
-        case Queued(charge=queued):
-            return EarlierDecision(charge=queued, is_queued=True)
+def _earlier_decision(known: KnownGang) -> EarlierDecision | None:
+    if known.live is not None:
+        is_running = known.live.expires_at is None
+        return EarlierDecision(charge=known.live.charge, is_running=is_running)
+    if known.queued is not None:
+        return EarlierDecision(charge=known.queued, is_queued=True)
     return None

@@ -152,6 +152,6 @@ def with_member(request: ChargeRequest, held: Charge) -> Charge:
 
 
 def impossible_limits(user: UserName) -> tuple[Limit, ...]:
-    """Return limits that no charge fits: the ledger's refusal then says what the user holds."""
+    """Return limits that no new or larger charge fits."""
     measures = (Measure.LEAF_CELLS, Measure.LEAF_CELLS_HIGH)
     return tuple(Limit(scope=Scope(user), measure=measure, most=-1) for measure in measures)

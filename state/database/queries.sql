@@ -144,6 +144,47 @@ SELECT p.pod_uid, h.ended_at IS NOT NULL AS has_ended,
 FROM run_pods AS p JOIN gang_history AS h USING (run)
 WHERE p.pod_uid = ANY ($1::text[])
 
+-- name: past_runs
+-- Read runs that had begun and have ended, the last end first, before a position.
+SELECT
+    h.run, h.gang, h.user_name, h.vc, h.workload, h.image, h.leaf_count, h.outcome, h.started_at,
+    h.ended_at, h.predictions -> 'start' AS start
+FROM gang_history AS h
+WHERE h.started_at IS NOT NULL AND h.ended_at IS NOT NULL
+    AND ($1::timestamptz IS NULL OR (h.ended_at, h.run) < ($1, $2::text))
+ORDER BY h.ended_at DESC, h.run DESC
+LIMIT $3
+
+-- name: prediction_errors
+-- Compare predictions with outcomes between two moments, by kind, key and size.
+WITH outcomes AS (
+    SELECT
+        'runTime' AS kind, p, extract(epoch FROM h.ended_at - h.started_at)::float8 AS actual
+    FROM gang_history AS h CROSS JOIN LATERAL (SELECT h.predictions -> 'runTime') AS told (p)
+    WHERE h.started_at IS NOT NULL AND h.ended_at >= $1 AND h.ended_at < $2
+        AND h.outcome IN ('succeeded', 'failed', 'deleted')
+        AND p IS NOT NULL AND ($3::text IS NULL OR h.user_name = $3)
+    UNION ALL
+    SELECT 'start', p, extract(epoch FROM h.started_at)::float8 - (p ->> 'at')::float8
+    FROM gang_history AS h CROSS JOIN LATERAL (SELECT h.predictions -> 'start') AS told (p)
+    WHERE h.started_at >= $1 AND h.started_at < $2
+        AND p IS NOT NULL AND ($3::text IS NULL OR h.user_name = $3)
+), errors AS (
+    SELECT
+        kind, p ->> 'key' AS key, (p ->> 'size')::integer AS size,
+        abs(ln(greatest(actual, 1) / greatest((p ->> 'median')::float8, 1))) AS error,
+        actual BETWEEN (p ->> 'low')::float8 AND (p ->> 'high')::float8 AS is_covered
+    FROM outcomes
+)
+SELECT
+    kind, key, size, count(*) AS runs,
+    exp(percentile_cont(0.5) WITHIN GROUP (ORDER BY error)) AS median_factor,
+    avg((error <= ln(2))::integer)::float8 AS within_twice,
+    avg(is_covered::integer)::float8 AS covered
+FROM errors
+GROUP BY 1, 2, 3
+ORDER BY kind, key COLLATE "C", size
+
 -- name: hours_between
 -- Sum the leaf-cell-hours between two moments: whole days from daily sums, the rest from runs.
 WITH asked AS (
@@ -281,6 +322,18 @@ SELECT r.namespace, r.gang, r.first_asked
 FROM unnest($1::text[], $2::text[]) AS asked (namespace, gang)
 JOIN reclaimed_gangs AS r USING (namespace, gang)
 WHERE r.reclaimed_at > coalesce($4::timestamptz, clock_timestamp()) - $3::interval
+
+-- name: find_gang
+-- Read the charge of a gang, or how it waits, and what a scope holds, at one moment.
+SELECT
+    (SELECT to_jsonb(c) FROM charges AS c WHERE c.namespace = $1 AND c.gang = $2) AS live, (
+        SELECT q.charge FROM queued_gangs AS q
+        WHERE q.namespace = $1 AND q.gang = $2 AND q.expires_at > m.at
+    ) AS queued, (
+        SELECT ledger_usage(ledger_advance(held, NULL, 0, m.at, m.at))
+        FROM holdings AS held WHERE held.user_name = $3 AND held.group_name = $4
+    ) AS usage
+FROM (SELECT coalesce($5, clock_timestamp()) AS at) AS m
 
 -- name: live_charges
 -- Read all live charges.

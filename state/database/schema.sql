@@ -134,9 +134,11 @@ CASE
     WHEN (ended_at < COALESCE(held_from, started_at)) THEN 'empty'::tstzrange
     ELSE tstzrange(COALESCE(held_from, started_at), ended_at)
 END,
+    predictions jsonb NOT NULL DEFAULT '{}'::jsonb,
     CONSTRAINT gang_history_pkey PRIMARY KEY (run)
 );
 CREATE INDEX gang_history_asked ON public.gang_history USING btree (asked_at DESC, run DESC);
+CREATE INDEX gang_history_ended ON public.gang_history USING btree (ended_at DESC, run DESC) WHERE ((started_at IS NOT NULL) AND (ended_at IS NOT NULL));
 CREATE INDEX gang_history_gang ON public.gang_history USING btree (gang, asked_at DESC);
 CREATE INDEX gang_history_held ON public.gang_history USING gist (held) WHERE (COALESCE(held_from, started_at) IS NOT NULL);
 CREATE INDEX gang_history_preempted ON public.gang_history USING btree (ended_at) WHERE (outcome = 'preempted'::text);
@@ -420,11 +422,13 @@ FUNCTION ledger_usage(holdings) RETURNS json; -- fba9d8740d861c50d6f0f2e0302b678
 
 FUNCTION merge_members(jsonb,jsonb) RETURNS jsonb; -- 358f5c2d521c5ef8784486230b6a4091
 
-FUNCTION merge_runs(gang_history,gang_history) RETURNS gang_history; -- 372f4a5047ede3c884e364d8fef14843
+FUNCTION merge_predictions(jsonb,jsonb) RETURNS jsonb; -- 125adf3c671758832b6646be28b72b7b
+
+FUNCTION merge_runs(gang_history,gang_history) RETURNS gang_history; -- 4391b2a576850a95a621324a6c565679
 
 FUNCTION observe_nodes(text,bigint,jsonb,text[],interval,timestamp with time zone) RETURNS void SECURITY DEFINER SET search_path=public, pg_temp; -- 8572f4e111755b5d95b9338a94a8476b
 
-FUNCTION record_run(gang_history) RETURNS void; -- 33b11c396e067f1fc08d6755d0997c24
+FUNCTION record_run(gang_history) RETURNS void; -- df48e2785cf6ae13e6cc72aed869ba7a
 
 FUNCTION record_runs(jsonb) RETURNS void SECURITY DEFINER SET search_path=public, pg_temp; -- c0805bab5ac4da540b6ead1ceabf3a18
 

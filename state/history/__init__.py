@@ -7,6 +7,7 @@ module of this package writes them.
 The one idea: descriptions are merged by a rule for which order and repetition do not matter. The
 rule exists twice, in `facts` and in SQL; a contract test compares them.
 
-facts   facts about a run, and how they are merged
-runs    queries about runs, in Postgres
+facts        facts about a run, and how they are merged
+predictions  past runs that predictions are made from, and the errors of predictions
+runs         queries about runs, in Postgres
 """

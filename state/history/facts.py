@@ -7,6 +7,7 @@ they are merged by rules for which order and repetition do not matter:
 - Of two descriptions the one with the greater pair of `certainty` and `stamp` counts: a known end
   before a presumed end, that before none, and then the later observation.
 - The earliest of each time counts, except that of the end, which belongs to the description.
+- Of each kind of prediction the one with the least stamp counts: the first.
 - All nodes and all pods count; of two descriptions of a pod the greater pair counts, too. Why
   Cellgate ended a pod (`told`) is kept, whichever description says so.
 
@@ -39,6 +40,14 @@ class Certainty(IntEnum):
 
 Member = Mapping[str, Any]
 """What is known of a pod, as JSON: `certainty` and `stamp`, and what `/v1/runs` shows."""
+
+Prediction = Mapping[str, Any]
+"""A prediction, as JSON: `stamp`, and what was predicted, in seconds."""
+
+RUN_TIME: Final = "runTime"
+"""The kind of predictions that say how long a run takes."""
+START: Final = "start"
+"""The kind of predictions that say after how long a gang starts."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,6 +101,8 @@ class GangFacts:
     certainty: Certainty = Certainty.NO_END
     stamp: str = ""
     """The leadership term and the time of the observation, as a text that sorts like them."""
+    predictions: Mapping[str, Prediction] = field(default_factory=dict)
+    """What was predicted, by kind; each with the stamp of the leader that made it."""
 
 
 _EARLIEST: Final = (
@@ -114,6 +125,7 @@ def merge(one: GangFacts, other: GangFacts) -> GangFacts:
         run=one.run,
         nodes=tuple(sorted({*one.nodes, *other.nodes})),
         members=_merge_members(one.members, other.members),
+        predictions=_merge_predictions(one.predictions, other.predictions),
         **earliest,
     )
 
@@ -129,6 +141,16 @@ def _merge_members(one: Mapping[str, Member], other: Mapping[str, Member]) -> di
         told = max(known.get("told") or "", member.get("told") or "")
         chosen: Member = max(known, member, key=_member_rank)
         merged[uid] = {**chosen, **({"told": told} if told else {})}
+    return merged
+
+
+def _merge_predictions(
+    one: Mapping[str, Prediction], other: Mapping[str, Prediction]
+) -> dict[str, Prediction]:
+    merged = dict(one)
+    for kind, prediction in other.items():
+        known = merged.get(kind, prediction)
+        merged[kind] = min(known, prediction, key=lambda told: str(told["stamp"]))
     return merged
 
 

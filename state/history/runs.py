@@ -17,9 +17,10 @@ from state.database.database import backend_errors
 from state.database.maintenance import RetentionSettings
 from state.database.queries import sql
 from state.history.facts import Certainty, GangFacts, decode_facts
+from state.history.predictions import PastRun, PredictionError
 
 _COLUMNS: Final = [one.name for one in fields(GangFacts)]
-_JSON_COLUMNS: Final = ("labels", "members")
+_JSON_COLUMNS: Final = ("labels", "members", "predictions")
 KEEP_DAYS: Final = RetentionSettings().history_days
 """How long runs are kept after their end, unless an admin says otherwise."""
 _AT_ONCE: Final = 50
@@ -112,6 +113,14 @@ class RunHistory(Protocol):
     async def hours_between(self, since: datetime, until: datetime) -> list[Hours]:
         """Sum the leaf-cell-hours between two moments, and count the gangs that ran then."""
 
+    async def past_runs(self, limit: int, *, before: PastRun | None = None) -> list[PastRun]:
+        """Return runs that had begun and have ended, the last end first, before another one."""
+
+    async def prediction_errors(
+        self, since: datetime, until: datetime, *, user_name: str | None = None
+    ) -> list[PredictionError]:
+        """Compare predictions with outcomes that came between two moments."""
+
 
 class PostgresHistory:
     """Queries over the table `gang_history`. Raises BackendError if Postgres does not answer."""
@@ -187,6 +196,26 @@ class PostgresHistory:
             )
             for row in rows
         ]
+
+    async def past_runs(self, limit: int, *, before: PastRun | None = None) -> list[PastRun]:
+        """Return runs that had begun and have ended, the last end first, before another one."""
+        position = (before.ended_at, before.run) if before else (None, None)
+        with backend_errors("reading history"):
+            rows = await self._pool.fetch(sql("past_runs"), *position, limit)
+        return [
+            PastRun(**{**row, "start": orjson.loads(row["start"]) if row["start"] else None})
+            for row in rows
+        ]
+
+    async def prediction_errors(
+        self, since: datetime, until: datetime, *, user_name: str | None = None
+    ) -> list[PredictionError]:
+        """Compare predictions with outcomes that came between two moments."""
+        with backend_errors("reading history"):
+            rows = await self._pool.fetch(
+                sql("prediction_errors"), since, until, to_optional_text(user_name)
+            )
+        return [PredictionError(**row) for row in rows]
 
 
 def _facts(row: asyncpg.Record) -> GangFacts:

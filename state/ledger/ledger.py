@@ -87,6 +87,16 @@ ChargeAnswer = Charged | Held | Queued | Refused
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class KnownGang:
+    """What was decided about a gang, and what a scope held at the same moment."""
+
+    live: LiveCharge | None = None
+    queued: Charge | None = None
+    """The decision about a gang that waits uncharged."""
+    usage: ScopeUsage
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class LeaderTerm:
     """A leadership term: only its leader confirms, releases, expires and reconciles charges."""
 
@@ -227,6 +237,12 @@ class Ledger(Protocol):
 
     async def first_asked(self, gangs: Sequence[GangKey]) -> Mapping[GangKey, datetime]:
         """Return since when gangs ask, for those that were reclaimed within `AGE_KEPT`."""
+
+    async def find(self, gang: GangKey, *, scope: Scope) -> KnownGang:
+        """Return the decision about a gang, and what a scope holds; nothing changes.
+
+        A live charge is returned even if it has expired, since it counts until it is ended.
+        """
 
     async def charges(self) -> tuple[LiveCharge, ...]:
         """Return all live charges, sorted by gang."""

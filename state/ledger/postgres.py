@@ -18,6 +18,7 @@ from policy.quotas.charge import Charge, build_exceeded, choose_applicable
 from policy.quotas.limits import Limit, Scope
 from policy.quotas.usage import ScopeUsage
 from policy.submission import ClassName, GangKey
+from state.database.column_values import to_text
 from state.database.database import backend_errors
 from state.database.queries import sql
 from state.ledger import rows
@@ -30,6 +31,7 @@ from state.ledger.ledger import (
     DayUse,
     Held,
     Holding,
+    KnownGang,
     LeaderTerm,
     LedgerDrift,
     LiveCharge,
@@ -222,6 +224,12 @@ class PostgresLedger:
         found = await self._read("first_asked", *names, AGE_KEPT, self._now())
         return {rows.from_gang(row): row["first_asked"] for row in found}
 
+    async def find(self, gang: GangKey, *, scope: Scope) -> KnownGang:
+        """Return the decision about a gang, and what a scope holds."""
+        names = map(to_text, (gang.namespace, gang.stored_name))
+        (row,) = await self._read("find_gang", *names, *_to_names(scope), self._now())
+        return rows.from_known_gang(row, scope)
+
     async def charges(self) -> tuple[LiveCharge, ...]:
         """Return all live charges, sorted by gang."""
         return _to_live_charges(await self._read("live_charges"))
@@ -240,7 +248,7 @@ class PostgresLedger:
 
     async def usage(self, scope: Scope) -> ScopeUsage:
         """Return what a scope holds, and has used in the current day, week and month."""
-        found = await self._read("usage_of_scope", scope.user or "", scope.group or "", self._now())
+        found = await self._read("usage_of_scope", *_to_names(scope), self._now())
         return rows.from_usage(orjson.loads(found[0][0])) if found else ScopeUsage(scope=scope)
 
     async def holdings(self, when: datetime | None = None) -> tuple[Holding, ...]:
@@ -340,6 +348,10 @@ def _refusals() -> Iterator[None]:
         if (error.sqlstate or "").startswith(_REFUSED_CLASSES):
             raise ValueError(str(error)) from error
         raise
+
+
+def _to_names(scope: Scope) -> tuple[str, str]:
+    return to_text(scope.user or ""), to_text(scope.group or "")
 
 
 def _to_live_charges(found: Sequence[asyncpg.Record]) -> tuple[LiveCharge, ...]:

@@ -16,7 +16,7 @@ from policy.quotas.limits import Limit, Scope
 from policy.quotas.usage import HeldSums, ScopeUsage
 from policy.submission import ClassName, GangKey, GroupName, LeafType, UserName, VcName
 from state.database.column_values import to_text
-from state.ledger.ledger import DayUse, Holding, LedgerDrift, LiveCharge
+from state.ledger.ledger import DayUse, Holding, KnownGang, LedgerDrift, LiveCharge
 
 Row = Mapping[str, Any]
 
@@ -182,6 +182,18 @@ def from_usage(row: Row) -> ScopeUsage:
         memory_bytes=row["memory_bytes"],
         counted_at=datetime.fromisoformat(row["counted_at"]),
         version=row["version"],
+    )
+
+
+def from_known_gang(row: Row, scope: Scope) -> KnownGang:
+    """Build what the query `find_gang` read about a gang and a scope."""
+    live, queued, usage = (
+        row[key] and orjson.loads(row[key]) for key in ("live", "queued", "usage")
+    )
+    return KnownGang(
+        live=from_live_charge(live) if live else None,
+        queued=from_charge(queued) if queued and not live else None,
+        usage=from_usage(usage) if usage else ScopeUsage(scope=scope),
     )
 
 

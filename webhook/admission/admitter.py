@@ -16,7 +16,6 @@ use all of it, `webhook.admission.memory_decider` decides, and every answer says
 """
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Final
 
 from policy.admission.charge_request import ChargeRequest, build_charge, impossible_limits
@@ -27,13 +26,14 @@ from policy.admission.gang_decision import (
     decide_now,
     follow_charge,
 )
+from policy.admission.preview import occupancy_of
 from policy.errors import BackendError, ConflictError
 from policy.quotas.admission import AdmissionDecision, over_quota
 from policy.quotas.charge import range_limits
-from policy.quotas.limits import Exceeded, Limit, Measure
+from policy.quotas.limits import Exceeded, Limit
 from policy.rules.decision import Outcome, RuleDecision
 from policy.submission import Occupancy, UserName
-from state.ledger.ledger import Charged, Held, Ledger, Queued, Refused
+from state.ledger.ledger import Charged, Held, KnownGang, Ledger, Queued, Refused
 from webhook.admission.grower import Grower
 from webhook.admission.memory_decider import LiveUsage, MemoryDecider
 from webhook.admission.recent_gangs import RecentGangs
@@ -110,20 +110,28 @@ class Admitter:
     async def _load_usage(
         self, request: ChargeRequest, rules: RuleDecision
     ) -> GangDecision | Occupancy:
-        """Return what the submitter holds, or the decision if the gang already has one.
-
-        One round trip: a charge that no limit allows. Its refusal contains the usage.
-        """
-        charge = replace(build_charge(request, request.submission.requested_class), is_high=True)
-        limits = impossible_limits(request.submission.user)
-        answer = await self._ledger.charge(charge, limits=limits)
-        if not isinstance(answer, Refused):
-            # `Charged` too: since no limit allows it, an earlier call of this review made it.
+        """Return what the submitter holds, or the decision if the gang already has one."""
+        user = request.submission.user
+        known = await self._ledger.find(request.submission.gang, user=user)
+        answer = await self._keep(request, known)
+        if answer is not None:
             return await self._follow(request, rules, answer)
-        used = {one.limit.measure: round(one.used) for one in answer.exceeded}
-        return Occupancy(
-            occupied=used[Measure.LEAF_CELLS], occupied_high=used[Measure.LEAF_CELLS_HIGH]
-        )
+        # A charge that has ended since it was found no longer counts.
+        return occupancy_of(known.usage) if known.live is None else await self._ledger.usage(user)
+
+    async def _keep(
+        self, request: ChargeRequest, known: KnownGang
+    ) -> Charged | Held | Queued | None:
+        """Return an earlier decision about the gang; an unconfirmed charge does not expire now."""
+        live, queued = known.live, known.queued
+        if queued is not None and queued.decision != request.decision:
+            return Queued(charge=queued)
+        if live is None or live.expires_at is None:
+            return None if live is None else Held(live=live, usage=(known.usage,))
+        charge = build_charge(request, request.submission.requested_class)
+        nothing_new = impossible_limits(request.submission.user)
+        answer = await self._ledger.charge(charge, limits=nothing_new)
+        return None if isinstance(answer, Refused) else answer
 
     async def _charge(
         self, request: ChargeRequest, admission: AdmissionDecision, *, quotas: Sequence[Limit]

@@ -8,8 +8,8 @@ from typing import Final, TypeVar
 from policy.errors import BackendError
 from policy.quotas.charge import Charge
 from policy.quotas.limits import Limit, Scope
-from policy.submission import Occupancy, UserName
-from state.ledger.ledger import ChargeAnswer, Held, Ledger, Queued
+from policy.submission import GangKey, Occupancy, UserName
+from state.ledger.ledger import ChargeAnswer, Held, KnownGang, Ledger, Queued
 from webhook.ledger_access.time_budget import TooBusyError, within_budget
 
 _RECENT_SECONDS: Final = 0.1
@@ -42,6 +42,10 @@ class TimedLedger:
     async def join(self, held: Charge, leaf_count: int, *, limits: Sequence[Limit]) -> ChargeAnswer:
         """Give a member a place in a charged gang, or `leaf_count` leaf cells more."""
         return await self._note(self._ledger.join(held, leaf_count, limits=limits))
+
+    async def find(self, gang: GangKey, *, user: UserName) -> KnownGang:
+        """Return the decision about a gang, and what a submitter holds."""
+        return await self._note(self._ledger.find(gang, scope=Scope(user)))
 
     async def usage(self, user: UserName) -> Occupancy:
         """Return what a submitter holds."""

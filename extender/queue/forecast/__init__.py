@@ -4,6 +4,7 @@ A forecast never decides who may run; it orders gangs, lets short gangs use gaps
 when to expect what. Reading history and recording outcomes do not belong here. Imports: `policy`.
 
 calibration  How far forecasts were off, and the intervals that follow
+expectation  What is expected of one gang: history, the owner's estimate, limits
 keys         By what a run is compared with earlier ones
 model        RunTime: how long a gang is expected to run, and how far that is known
 run_times    RunTimeBook: forecasts from ended runs

@@ -16,7 +16,7 @@ from typing import Final
 
 LEAST_OUTCOMES: Final = 30
 _LAST: Final = 2000
-_ASSUMED: Final = tuple(log((i + 0.5) / (99.5 - i)) / log(9) for i in range(100))
+ASSUMED_SCORES: Final = tuple(log((i + 0.5) / (99.5 - i)) / log(9) for i in range(100))
 """The scores before any are known: a logistic distribution, whose highest decile is 1."""
 
 
@@ -73,7 +73,7 @@ class Calibration:
         own = self._by_size.get(size)
         if own is not None and len(own) >= LEAST_OUTCOMES:
             return own.in_order
-        return self._all.in_order if len(self._all) >= LEAST_OUTCOMES else _ASSUMED
+        return self._all.in_order if len(self._all) >= LEAST_OUTCOMES else ASSUMED_SCORES
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +84,11 @@ class Curve:
     """The logarithm of the point that was forecast."""
     spread: float
     scores: Sequence[float]
+
+    @property
+    def point(self) -> float:
+        """The seconds that were forecast."""
+        return self._seconds(0.0)
 
     def quantile(self, share: float) -> float:
         """Return the seconds within which the run ends with some probability."""

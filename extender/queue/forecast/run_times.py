@@ -9,7 +9,7 @@ forecasts were off. The same runs in the same order always give the same forecas
 
 from collections import deque
 from dataclasses import dataclass
-from math import exp, log
+from math import log
 from typing import Final
 
 from extender.queue.forecast.calibration import Calibration, Curve
@@ -37,7 +37,7 @@ class Forecast:
     @property
     def seconds(self) -> float:
         """The point that was forecast."""
-        return exp(self.curve.center)
+        return self.curve.point
 
 
 @dataclass(slots=True, eq=False)

@@ -1,4 +1,4 @@
-"""`/v1/runs` and `/v1/usage`: what ran, for whom, and what callers may ask."""
+"""`/v1/runs`, `/v1/usage`, `/v1/predictions`: what ran, for whom, and what callers may ask."""
 
 from collections.abc import AsyncIterator
 from dataclasses import replace
@@ -9,6 +9,7 @@ import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestClient, TestServer
 
+from extender.history.prediction_routes import PredictionRoutes
 from extender.history.run_routes import RunRoutes
 from extender.inspection.access import OWN_ONLY
 from service.health import Health
@@ -91,6 +92,7 @@ async def asked() -> AsyncIterator[Asked]:
 
     app = build_app(health=Health([]), metrics=ServiceMetrics(), max_body_bytes=1000, guard=guard)
     RunRoutes(client.history, utc_now=lambda: _NOON + 24 * _HOUR).add_to(app)
+    PredictionRoutes(client.history, utc_now=lambda: _NOON + 24 * _HOUR).add_to(app)
     for facts in (
         _ENDED,
         replace(
@@ -230,5 +232,28 @@ async def test_a_user_without_more_rights_reads_only_the_own_runs(asked: Asked) 
 
 async def test_an_unavailable_history_is_an_error_not_an_empty_answer(asked: Asked) -> None:
     asked.history.is_away = True
-    for path in ("/v1/runs", "/v1/usage"):
+    for path in ("/v1/runs", "/v1/usage", "/v1/predictions"):
         await asked.get(path, status=503)
+
+
+async def test_predictions_tell_their_error_by_key_and_size(asked: Asked) -> None:
+    told = {"key": "VC", "size": 8, "median": 3600.0, "low": 60.0, "high": 9000.0, "runs": 7}
+    done = replace(_ENDED, run="r3", members={}, outcome="succeeded")
+    asked.history.runs.record(replace(done, predictions={"runTime": {"stamp": "1", **told}}))
+    answer = await asked.get("/v1/predictions")
+    assert answer["items"] == [
+        {
+            "of": "runTime",
+            "by": "VC",
+            "leafCellsUpTo": 8,
+            "runs": 1,
+            "medianErrorFactor": 2.0,
+            "withinTwice": 1.0,
+            "covered": 1.0,
+        }
+    ]
+    [run] = (await asked.get("/v1/runs?outcome=succeeded"))["items"]
+    assert run["predictions"] == {"runTime": told}
+    assert "is no parameter" in str(await asked.get("/v1/predictions?x=1", status=400))
+    asked.own = "bob"
+    assert (await asked.get("/v1/predictions"))["items"] == []

@@ -3,9 +3,12 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
+from math import exp, log
+from statistics import median
 
 from policy.errors import BackendError
-from state.history.facts import Certainty, GangFacts, RunTable
+from state.history.facts import RUN_TIME, START, Certainty, GangFacts, Prediction, RunTable
+from state.history.predictions import WHOLE_OUTCOMES, PastRun, PredictionError, to_past
 from state.history.runs import KEEP_DAYS, Hours, RecordedPod, RunFilter, RunPosition, StoredRun
 
 _SECONDS_PER_HOUR = 3600
@@ -83,6 +86,27 @@ class MemoryHistory:
                 )
         return [sums[whose] for whose in sorted(sums, key=_nulls_last)]
 
+    async def past_runs(self, limit: int, *, before: PastRun | None = None) -> list[PastRun]:
+        """Return runs that had begun and have ended, the last end first, before another one."""
+        self._check_available()
+        found = sorted(filter(None, map(to_past, self.runs.values())), key=_end, reverse=True)
+        return [run for run in found if before is None or _end(run) < _end(before)][:limit]
+
+    async def prediction_errors(
+        self, since: datetime, until: datetime, *, user_name: str | None = None
+    ) -> list[PredictionError]:
+        """Compare predictions with outcomes that came between two moments."""
+        self._check_available()
+        errors: dict[tuple[str, str, int], list[tuple[float, bool]]] = {}
+        for facts in self.runs.values():
+            if user_name in (None, facts.user_name):
+                for kind, told, actual in _outcomes(facts, since, until):
+                    error = abs(log(max(actual, 1) / max(told["median"], 1)))
+                    key = (kind, told["key"], told["size"])
+                    is_covered = told["low"] <= actual <= told["high"]
+                    errors.setdefault(key, []).append((error, is_covered))
+        return [_error(*key, found) for key, found in sorted(errors.items())]
+
     def _check_available(self) -> None:
         if self.is_away:
             raise BackendError("the store is unavailable")
@@ -95,6 +119,36 @@ def _is_wanted(facts: GangFacts, wanted: RunFilter) -> bool:
         and wanted.has_ended in (None, has_ended)
         and (wanted.since is None or facts.ended_at is None or facts.ended_at > wanted.since)
         and (wanted.until is None or _order(facts)[0] < wanted.until)
+    )
+
+
+def _end(run: PastRun) -> tuple[datetime, str]:
+    return run.ended_at, run.run
+
+
+def _outcomes(
+    facts: GangFacts, since: datetime, until: datetime
+) -> Iterator[tuple[str, Prediction, float]]:
+    started, ended, told = facts.started_at, facts.ended_at, facts.predictions
+    if started is None:
+        return
+    is_whole = ended is not None and facts.outcome in WHOLE_OUTCOMES
+    if ended is not None and is_whole and since <= ended < until and RUN_TIME in told:
+        yield RUN_TIME, told[RUN_TIME], (ended - started).total_seconds()
+    if since <= started < until and START in told:
+        yield START, told[START], started.timestamp() - told[START]["at"]
+
+
+def _error(kind: str, key: str, size: int, found: list[tuple[float, bool]]) -> PredictionError:
+    errors = [error for error, _ in found]
+    return PredictionError(
+        kind=kind,
+        key=key,
+        size=size,
+        runs=len(found),
+        median_factor=exp(median(errors)),
+        within_twice=sum(error <= log(2) for error in errors) / len(found),
+        covered=sum(is_covered for _, is_covered in found) / len(found),
     )
 
 

@@ -4,7 +4,6 @@ Postgres keeps running sums. This ledger adds up all past and live charges for e
 a mistake in the sums of Postgres shows as a difference between the two.
 """
 
-from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, time, timedelta
@@ -14,7 +13,6 @@ from policy.quotas.charge import Charge, find_exceeded
 from policy.quotas.limits import Limit, Scope
 from policy.quotas.usage import HeldSums, ScopeUsage
 from policy.submission import ClassName, GangKey
-from state.ledger import rows
 from state.ledger.ledger import (
     MOST_EXPIRED,
     ChargeAnswer,
@@ -22,6 +20,7 @@ from state.ledger.ledger import (
     DayUse,
     Held,
     Holding,
+    KnownGang,
     LeaderTerm,
     LedgerDrift,
     LiveCharge,
@@ -32,7 +31,7 @@ from state.ledger.ledger import (
 )
 from tests.support.twins.ages import KeptAges
 from tests.support.twins.comparisons import is_as_seen, is_of, is_same, recounted
-from tests.support.twins.sums import split_days, sums_of
+from tests.support.twins.sums import days_of, holdings_of, sums_of
 
 _MICROSECOND = timedelta(microseconds=1)
 _QUEUED_FOR = timedelta(hours=24)
@@ -271,6 +270,13 @@ class MemoryLedger:
         known = self._ages.known(self._clock())
         return {gang: known[gang] for gang in gangs if gang in known}
 
+    async def find(self, gang: GangKey, *, scope: Scope) -> KnownGang:
+        """Return the decision about a gang, and what a scope holds."""
+        self._check_available()
+        live = self._live.get(gang)
+        queued = None if live else self._waiting(gang, self._clock())
+        return KnownGang(live=live, queued=queued, usage=self.current_usage(scope))
+
     async def charges(self) -> tuple[LiveCharge, ...]:
         """Return all live charges, sorted by gang."""
         self._check_available()
@@ -298,27 +304,12 @@ class MemoryLedger:
     async def holdings(self, when: datetime | None = None) -> tuple[Holding, ...]:
         """Return the leaf cells held by each holder now, or at a moment."""
         self._check_available()
-        found: defaultdict[Holding, list[Charge]] = defaultdict(list)
-        for charge in self._held(when):
-            row = rows.to_charge_row(charge) | {"leaf_count": 0, "gang_count": 0}
-            found[rows.from_holding(row)].append(charge)
-        held = [
-            replace(key, leaf_cells=sum(one.leaf_count for one in charges), gangs=len(charges))
-            for key, charges in found.items()
-        ]
-        return tuple(sorted(held, key=rows.order_of))
+        return holdings_of(self._held(when))
 
     async def days(self, first: date, last: date) -> tuple[DayUse, ...]:
         """Return the leaf-cell-time used on each of these UTC days."""
         self._check_available()
-        sums: defaultdict[DayUse, int] = defaultdict(int)
-        for charge, since, until in self._billed():
-            for day, micros in split_days(since, until):
-                if first <= day <= last and charge.leaf_count:
-                    row = rows.to_charge_row(charge) | {"day": day, "leaf_micros": 0}
-                    sums[rows.from_day(row)] += charge.leaf_count * micros
-        found = [replace(key, leaf_micros=micros) for key, micros in sums.items()]
-        return tuple(sorted(found, key=rows.order_of))
+        return tuple(day for day in days_of(self._billed()) if first <= day.day <= last)
 
     def _check_available(self) -> None:
         if self.is_away:

@@ -6,10 +6,12 @@ from typing import Any
 import pytest
 
 from policy.errors import RequestError
+from policy.submission import GangKey
 from tests.support.background import background
 from tests.support.extender.simulating import PriorityClasses, SimulatedWorld, foretold
 from tests.support.kube.pods import a_new_pod
 from tests.support.policy.documents import HEAD
+from tests.support.state.charges import a_charge
 
 QUOTAS = f"""{HEAD}Quotas
 groups:
@@ -55,6 +57,21 @@ async def test_a_simulation_charges_nothing() -> None:
     for _ in range(3):
         assert foretold(await world.simulate(_pod(), user="alice")) == [("node-00", 8)]
     assert await world.ledger.charges() == ()
+
+
+async def test_a_simulation_of_a_gang_keeps_no_charge_from_expiring() -> None:
+    world = SimulatedWorld(quotas=QUOTAS)
+    await world.ledger.charge(a_charge(GangKey("lab", "g"), group="ml"))
+    world.webhook.world.clock.advance(seconds=11)
+    before = await world.ledger.charges()
+    await world.simulate(_gang(size=3)[0], user="alice")
+    assert await world.ledger.charges() == before
+
+
+async def test_a_gang_that_cannot_be_charged_is_refused_as_the_webhook_does() -> None:
+    told = await SimulatedWorld(quotas=QUOTAS).simulate(_pod(), user="a" * 3000)
+    assert told.admission.refusal is not None
+    assert "the pod cannot be charged: the names of a gang" in told.admission.refusal
 
 
 async def test_a_class_without_a_priority_class_is_refused_as_the_api_server_does() -> None:

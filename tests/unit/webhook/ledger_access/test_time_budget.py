@@ -14,9 +14,9 @@ from policy.admission.charge_request import build_charge
 from policy.admission.gang_decision import GangDecision
 from policy.errors import RequestError
 from policy.quotas.charge import Charge
-from policy.quotas.limits import Limit
-from policy.submission import ClassName
-from state.ledger.ledger import ChargeAnswer
+from policy.quotas.limits import Limit, Scope
+from policy.submission import ClassName, GangKey
+from state.ledger.ledger import ChargeAnswer, KnownGang
 from tests.support.kube.pod_groups import a_group_member, a_pod_group
 from tests.support.kube.pods import a_pod
 from tests.support.state.charges import TERM
@@ -38,9 +38,16 @@ class SlowLedger(MemoryLedger):
         self.asked = 0
 
     async def charge(self, charge: Charge, *, limits: Sequence[Limit] = ()) -> ChargeAnswer:
+        await self._take_time()
+        return await super().charge(charge, limits=limits)
+
+    async def find(self, gang: GangKey, *, scope: Scope) -> KnownGang:
+        await self._take_time()
+        return await super().find(gang, scope=scope)
+
+    async def _take_time(self) -> None:
         self.asked += 1
         await asyncio.sleep(self._seconds(self.asked))
-        return await super().charge(charge, limits=limits)
 
 
 class HungCluster(KubeClient):

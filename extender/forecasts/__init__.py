@@ -1,0 +1,14 @@
+"""Forecasts of the leader: how long gangs run.
+
+The shell around `extender.queue.forecast`: it reads past runs from the history when a leadership
+term begins, follows runs as they are recorded, and answers the planner's questions from memory.
+Nothing waits for it: until the history has been read, or without one, nothing is known. Predictions
+are recorded with the run, so that each is compared with its outcome exactly once.
+
+Imported by `extender.wiring` and `extender.app`.
+
+    forecast_loop  learns from the history, then predicts for waiting gangs
+    past_runs      reads past runs, and teaches them in the order in which they happened
+    run_forecasts  the run times of gangs that wait and run, and their predictions
+    run_keys       by what runs are compared
+"""

@@ -1,0 +1,210 @@
+"""The run times of gangs that wait and run, and what is predicted about them.
+
+    history ──▶ book ◀── runs, as they are recorded
+                 │
+                 └──▶ the planner's questions; predictions, recorded with the runs
+
+A prediction is made once, when the gang is complete or when it starts, and recorded with its run
+(`state.history.facts`): of two leaders' predictions the first counts.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from extender.forecasts.past_runs import read_past_runs, teach
+from extender.forecasts.run_keys import keys_of
+from extender.queue.forecast.expectation import Expectation, expect
+from extender.queue.forecast.keys import RunKeys, size_class
+from extender.queue.forecast.model import NOTHING_KNOWN, RunTime
+from extender.queue.forecast.run_times import RunTimeBook
+from policy.errors import BackendError
+from policy.queues.queues import Queues
+from policy.submission import GangKey
+from service.clock import Clock
+from service.tasks import in_slices
+from state.history.facts import RUN_TIME, GangFacts, Prediction
+from state.history.predictions import WHOLE_OUTCOMES, PastRun
+from state.history.runs import RunHistory
+
+logger = logging.getLogger(__name__)
+
+_RETRY_SECONDS: Final = 10.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FollowedRun:
+    """A run that has not ended."""
+
+    run: str
+    gang: GangKey
+    keys: RunKeys
+    class_name: str
+    asked: float
+    started: float | None
+    estimate: float | None
+    limit: float | None
+    """How long its pods may run."""
+
+
+class RunForecasts:
+    """What is known about the run times of gangs; the port `RunTimes` of the planner."""
+
+    def __init__(
+        self, history: RunHistory | None, *, queues: Callable[[], Queues], clock: Clock
+    ) -> None:
+        self._history = history
+        self._queues = queues
+        self._clock = clock
+        self.book = RunTimeBook()
+        self.is_loaded = history is None
+        self._early: dict[str, tuple[GangKey, GangFacts]] = {}
+        """Runs that were described before the history was read."""
+        self._runs: dict[str, FollowedRun] = {}
+        self._of_gang: dict[GangKey, str] = {}
+        self._predicted: dict[str, Prediction] = {}
+
+    # -- the planner's questions
+
+    def expected(self, gang: GangKey) -> RunTime:
+        """Return how long a gang that waits is expected to run once it has started."""
+        run = self.run_of(gang)
+        if run is None:
+            return NOTHING_KNOWN
+        return self.expectation(run).run_time(elapsed=0.0, quantile=self._quantile, limit=run.limit)
+
+    def remaining(self, gang: GangKey, *, now: float) -> RunTime:
+        """Return how long a gang that runs is expected to run from now on."""
+        run = self.run_of(gang)
+        if run is None:
+            return NOTHING_KNOWN
+        elapsed = 0.0 if run.started is None else max(0.0, self._now() - run.started)
+        limit = None if run.limit is None else max(0.0, run.limit - elapsed)
+        return self.expectation(run).run_time(elapsed=elapsed, quantile=self._quantile, limit=limit)
+
+    def run_of(self, gang: GangKey) -> FollowedRun | None:
+        """Return the latest run of a gang."""
+        return self._runs.get(self._of_gang.get(gang, ""))
+
+    def expectation(self, run: FollowedRun) -> Expectation:
+        """Return what is expected of a run from its start on."""
+        return expect(
+            self.book.forecast(run.keys, now=self._now()),
+            estimate=run.estimate,
+            longest=self._queues().run_time.longest_of(run.class_name),
+        )
+
+    @property
+    def _quantile(self) -> float:
+        return self._queues().reservation.backfill_quantile
+
+    def _now(self) -> float:
+        return self._clock.now().timestamp()
+
+    # -- runs, as they are recorded
+
+    def follow(self, gang: GangKey, facts: GangFacts, *, stamp: str) -> Mapping[str, Prediction]:
+        """A run changed; return what was predicted about it."""
+        if not self.is_loaded:
+            self._early[facts.run] = gang, facts
+            return {}
+        run = _followed(gang, facts)
+        if facts.ended_at is not None:
+            return self._end(run, facts)
+        self._runs[run.run] = run
+        self._of_gang[gang] = run.run
+        if run.started is not None:
+            self.predict(run, stamp=stamp)
+            self.book.begin(run.run, run.keys, at=run.started)
+        return self._told(run.run)
+
+    def _end(self, run: FollowedRun, facts: GangFacts) -> Mapping[str, Prediction]:
+        assert facts.ended_at is not None
+        told = self._told(run.run)
+        if run.run in self._runs and run.started is not None:
+            self.book.begin(run.run, run.keys, at=run.started)
+            is_whole = facts.outcome in WHOLE_OUTCOMES
+            self.book.end(run.run, at=facts.ended_at.timestamp(), is_whole=is_whole)
+        self._forget(run.run)
+        return told
+
+    def predict(self, run: FollowedRun, *, stamp: str) -> bool:
+        """Predict how long a run takes, unless that was predicted; tell whether it is new."""
+        if run.run in self._predicted:
+            return False
+        expectation = self.expectation(run)
+        time = expectation.run_time(elapsed=0.0, quantile=0.9, limit=run.limit)
+        forecast = self.book.forecast(run.keys, now=self._now())
+        if time.median is None:
+            return False
+        prediction: dict[str, Any] = {
+            "stamp": stamp,
+            "key": "owner's estimate" if not time.runs else str(forecast.kind if forecast else ""),
+            "size": size_class(run.keys.leaf_cells),
+            "median": round(time.median, 3),
+            "low": round(time.low or 0.0, 3),
+            "high": round(time.high or 0.0, 3),
+            "runs": time.runs,
+            "source": time.source,
+        }
+        self._predicted[run.run] = prediction
+        return True
+
+    def _told(self, run: str) -> Mapping[str, Prediction]:
+        prediction = self._predicted.get(run)
+        return {} if prediction is None else {RUN_TIME: prediction}
+
+    def retain(self, runs: Collection[str]) -> None:
+        """Forget runs that are not among those that exist: they have another name now."""
+        for run in [run for run in self._runs if run not in runs]:
+            self._forget(run)
+
+    def _forget(self, run: str) -> None:
+        followed = self._runs.pop(run, None)
+        self._predicted.pop(run, None)
+        self.book.forget(run)
+        if followed is not None and self._of_gang.get(followed.gang) == run:
+            del self._of_gang[followed.gang]
+
+    # -- a new leadership term
+
+    async def load(self) -> list[PastRun]:
+        """Learn from the history, however long that takes; return the runs that were read."""
+        if self._history is None:
+            return []
+        while True:
+            try:
+                past = await read_past_runs(self._history)
+                break
+            except BackendError as exc:
+                logger.warning("past runs not read, will retry", extra={"error": str(exc)})
+                await asyncio.sleep(_RETRY_SECONDS)
+        await in_slices(teach(self.book, past))
+        known = {run.run for run in past}
+        self.is_loaded = True
+        for run, (gang, facts) in self._early.items():
+            if run not in known and facts.ended_at is None:
+                self.follow(gang, facts, stamp=facts.stamp)
+        self._early.clear()
+        logger.info("past runs learned", extra={"runs": len(past)})
+        return past
+
+    @property
+    def followed(self) -> Collection[FollowedRun]:
+        """The runs that have not ended."""
+        return self._runs.values()
+
+
+def _followed(gang: GangKey, facts: GangFacts) -> FollowedRun:
+    return FollowedRun(
+        run=facts.run,
+        gang=gang,
+        keys=keys_of(facts),
+        class_name=facts.granted_class or "",
+        asked=facts.asked_at.timestamp() if facts.asked_at else 0.0,
+        started=facts.started_at.timestamp() if facts.started_at else None,
+        estimate=None if facts.estimate_seconds is None else float(facts.estimate_seconds),
+        limit=None if facts.limit_seconds is None else float(facts.limit_seconds),
+    )

@@ -1,0 +1,58 @@
+"""`/v1/predictions`: how far predictions of run times and of starts were off.
+
+A caller without the right to read all runs gets the errors of the own ones.
+"""
+
+from collections.abc import Callable
+from datetime import datetime
+from typing import Any, Final
+
+from aiohttp import web
+
+from extender.history.queries import check_known, read_span
+from extender.inspection.access import OWN_ONLY
+from policy.errors import BackendError
+from service.http import json_answer
+from state.history.predictions import PredictionError
+from state.history.runs import RunHistory
+
+_PARAMETERS: Final = frozenset({"since", "until"})
+
+
+class PredictionRoutes:
+    """Serves the errors of predictions; changes nothing."""
+
+    def __init__(self, history: RunHistory | None, *, utc_now: Callable[[], datetime]) -> None:
+        self._history = history
+        self._utc_now = utc_now
+
+    def add_to(self, app: web.Application) -> None:
+        """Register the route."""
+        app.router.add_get("/v1/predictions", self._predictions)
+
+    async def _predictions(self, request: web.Request) -> web.Response:
+        check_known(request.query, _PARAMETERS)
+        since, until = read_span(request.query, now=self._utc_now())
+        if self._history is None:
+            raise BackendError("this extender has no history")
+        own = request.get(OWN_ONLY)
+        errors = await self._history.prediction_errors(since, until, user_name=own)
+        return json_answer(
+            {
+                "since": since.isoformat(),
+                "until": until.isoformat(),
+                "items": [_show(error) for error in errors],
+            }
+        )
+
+
+def _show(error: PredictionError) -> dict[str, Any]:
+    return {
+        "of": error.kind,
+        "by": error.key,
+        "leafCellsUpTo": error.size,
+        "runs": error.runs,
+        "medianErrorFactor": round(error.median_factor, 3),
+        "withinTwice": round(error.within_twice, 3),
+        "covered": round(error.covered, 3),
+    }

@@ -1,0 +1,93 @@
+"""What is expected of one gang: from history, from its owner, and from limits.
+
+The history of the same user counts before the owner's estimate; the estimate counts before what
+other users ran. Without either, nothing is expected. A limit ends every run; the longest run of the
+Queues document is only assumed.
+"""
+
+from dataclasses import dataclass, replace
+from math import log
+from typing import Final
+
+from extender.queue.forecast.calibration import ASSUMED_SCORES, Curve
+from extender.queue.forecast.keys import KeyKind
+from extender.queue.forecast.model import NOTHING_KNOWN, RunTime
+from extender.queue.forecast.run_times import Forecast
+
+_OWN_KINDS: Final = (KeyKind.NAME, KeyKind.USER)
+_ENOUGH: Final = 5
+_ESTIMATE_SPREAD: Final = 0.7
+_LOW, _MIDDLE = 0.1, 0.5
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Expectation:
+    """How long a gang is expected to run."""
+
+    curve: Curve | None = None
+    source: str = NOTHING_KNOWN.source
+    runs: int = 0
+    longest: float | None = None
+    """The longest run of its class, as the Queues document assumes it."""
+
+    def run_time(self, *, elapsed: float, quantile: float, limit: float | None = None) -> RunTime:
+        """Return what is left of a run after some time; `limit` is what is left until its limit."""
+        longest = None if self.longest is None else max(0.0, self.longest - elapsed)
+        if self.curve is None:
+            told = replace(NOTHING_KNOWN, high=longest, limit=limit)
+            return told if longest is None else replace(told, source="the longest run of its class")
+        low, median, high = (
+            _least(self.curve.left(elapsed, share), longest, limit)
+            for share in (_LOW, _MIDDLE, quantile)
+        )
+        if not elapsed:  # what was forecast is nearer than the middle of all scores
+            median = _least(self.curve.point, longest, limit)
+        return RunTime(
+            median=median,
+            low=min(low, median),
+            high=max(high, median),
+            limit=limit,
+            source=self.source,
+            runs=self.runs,
+        )
+
+    def left(self, share: float, *, elapsed: float, limit: float | None = None) -> float | None:
+        """Return what is left of a run at one probability; None if nothing is known."""
+        if self.curve is None:
+            longest = None if self.longest is None else max(0.0, self.longest - elapsed)
+            known = [one for one in (longest, limit) if one is not None]
+            return min(known) if known else None
+        return _least(self.curve.left(elapsed, share), limit)
+
+
+def expect(
+    forecast: Forecast | None, *, estimate: float | None, longest: float | None
+) -> Expectation:
+    """Put together what is known about a gang."""
+    is_own = forecast is not None and forecast.kind in _OWN_KINDS and forecast.runs >= _ENOUGH
+    if estimate is not None and not is_own:
+        return Expectation(
+            curve=Curve(
+                log(max(estimate, 1.0)),
+                forecast.curve.spread if forecast is not None else _ESTIMATE_SPREAD,
+                forecast.curve.scores if forecast is not None else ASSUMED_SCORES,
+            ),
+            source="its owner's estimate",
+            longest=longest,
+        )
+    if forecast is None:
+        return Expectation(longest=longest)
+    return Expectation(
+        curve=forecast.curve, source=_source(forecast), runs=forecast.runs, longest=longest
+    )
+
+
+def _source(forecast: Forecast) -> str:
+    number = "1 run" if forecast.runs == 1 else f"{forecast.runs} runs"
+    if forecast.kind is KeyKind.ALL:
+        return f"the last {number} of all gangs"
+    return f"the last {number} of the same {forecast.kind}"
+
+
+def _least(seconds: float, *others: float | None) -> float:
+    return min([seconds, *(one for one in others if one is not None)])
