@@ -15,11 +15,11 @@ from extender.cells.model import (
     Reject,
     Wait,
 )
+from extender.queue.lines.shapes import GangShape, shape_of
 from extender.queue.model import QueuedPod
 from extender.queue.ports import Cells, Nodes
 from extender.queue.queued_gang import QueuedGang
 from extender.queue.room_search import Choice, RoomSearch
-from extender.queue.waiting_gangs import GangShape, shape_of
 from policy.submission import NodeName, PodUid
 
 
