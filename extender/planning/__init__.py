@@ -11,6 +11,8 @@ held_calls       Bind calls of kube-scheduler that are held, and pods that are b
 held_pods        Pods that are not planned yet: they wait for quota, a PodGroup, a class, a gate.
 pending_writes   Pods that are being written to at this moment.
 planning_loop    The loop: pods and nodes go in, patches and deletions come out.
+promise_keeper   Reservations: owners are told, and the promise ledger is kept.
+promise_rows     Reservations as documents of the promise ledger.
 queued_pods      Pods as the planner sees them.
 silent_schedulers  Schedulers that pods name and that ask nothing.
 quota_queue      Gangs that wait for quota; they are planned once they are charged.

@@ -69,6 +69,7 @@ class PlanningLoop:
         self._calls = cells.calls
         self._prepare = cells.cluster.prepare_stepwise
         self._gangs = GangPlanner(cells, needs.nodes, cells.calls)
+        self.reservations = self._gangs.reservations
         self._news = asyncio.Event()
         needs.nodes.room.on_growth.append(self._news.set)
         needs.on_change.append(self._observe_again)

@@ -5,7 +5,7 @@ from dataclasses import replace
 from math import inf
 from typing import Protocol
 
-from extender.cells.answers import for_lack
+from extender.cells.answers import for_lack, for_reservation
 from extender.cells.model import (
     Decision,
     KnownSizes,
@@ -17,9 +17,9 @@ from extender.cells.model import (
 )
 from extender.queue.lines.shapes import GangShape, shape_of
 from extender.queue.model import QueuedPod
-from extender.queue.ports import Cells, Nodes
+from extender.queue.ports import Cells
 from extender.queue.queued_gang import QueuedGang
-from extender.queue.room_search import Choice, RoomSearch
+from extender.queue.room_search import Choice
 from policy.submission import NodeName, PodUid
 
 
@@ -60,7 +60,9 @@ def may_start(gang: QueuedGang, cells: Cells) -> bool:
 
 def shape_now(gang: QueuedGang, cells: Cells) -> GangShape:
     """Return what a gang asks for now."""
-    is_unique = gang.has_begun or gang.victims or gang.disagreement() is not None
+    is_unique = (
+        gang.has_begun or gang.victims or gang.has_reservation or gang.disagreement() is not None
+    )
     return shape_of(
         gang.first.request,
         [*(pod.request.leaf_count for pod in unplaced(gang, cells)), *gang.missing_late()],
@@ -68,6 +70,7 @@ def shape_now(gang: QueuedGang, cells: Cells) -> GangShape:
         nodes=tuple(sorted(gang.refused_nodes)),
         own=gang.key if is_unique else None,
         may_preempt=gang.first.may_preempt,
+        run=gang.run_class,
     )
 
 
@@ -91,7 +94,7 @@ def decide_unplaced(
     return _decide_all(cells, requests, search, is_whole=gang.starts_whole, now=now)
 
 
-def preview_unplaced(gang: QueuedGang, cells: Cells, nodes: Nodes, *, now: float) -> Decision:
+def preview_unplaced(gang: QueuedGang, cells: Cells, search: Search) -> Decision:
     """Return the first decision that `decide_unplaced` would make now; nothing changes.
 
     It is about the whole gang: all places, or the reason why the gang has none.
@@ -99,10 +102,9 @@ def preview_unplaced(gang: QueuedGang, cells: Cells, nodes: Nodes, *, now: float
     disagreement = gang.disagreement()
     if disagreement is not None:
         return disagreement
-    members = unplaced(gang, cells)
-    search = RoomSearch(gang, members, cells=cells, nodes=nodes, now=now)
-    choice = search.choose(_requests(gang, members, cells)[0])
-    return for_lack(choice.decision, choice.shortage)
+    choice = search.choose(_requests(gang, unplaced(gang, cells), cells)[0])
+    lacking = for_lack(choice.decision, choice.shortage)
+    return for_reservation(lacking, choice.reserved_for)
 
 
 def _requests(gang: QueuedGang, members: Sequence[QueuedPod], cells: Cells) -> list[MemberRequest]:

@@ -53,6 +53,7 @@ class Cells(Protocol):
         candidate_nodes: Collection[NodeName],
         now: float,
         kept: Sequence[Seat] = (),
+        may_preempt: bool = True,
     ) -> Shadow | None:
         """Return when and where a gang could start if others end then; nothing changes."""
 

@@ -43,6 +43,8 @@ class QueuedGang:
     another way they cannot be reserved: the victims end, and the gang is planned again."""
     has_reservation: bool = False
     """Whether cells are reserved for it until others have ended."""
+    run_class: int = 0
+    """A class of expected run times, the shortest first; only short runs use reserved cells."""
     waits_since: float = 0.0
     """The gang is ranked as if it had been created then, unless it is younger."""
     noticed: ReasonCode | None = None

@@ -210,9 +210,7 @@ class RoomSearch:
         return Choice(decision=decision, candidates=nodes, limits=limits, kept=self._kept)
 
     def _plan(self, request: MemberRequest, candidates: Collection[NodeName]) -> Decision:
-        return self._cells.plan(
-            request, candidate_nodes=candidates, now=self._now, kept=self._kept
-        )
+        return self._cells.plan(request, candidate_nodes=candidates, now=self._now, kept=self._kept)
 
     def _crowded(self, decision: Decision) -> Mapping[NodeName, int]:
         """Return the nodes that lack room for what a decision puts there, and how many fit."""

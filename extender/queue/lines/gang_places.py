@@ -52,6 +52,10 @@ class GangPlaces:
         places = self._by_pool.get(pool)
         return places[0][1] if places else None
 
+    def first_of(self, pool: Pool, count: int) -> list[GangKey]:
+        """Return the best ranked gangs of a pool."""
+        return [gang for _, gang in self._by_pool.get(pool, ())[:count]]
+
     def numbers(self, pool: Pool, place: Place) -> PlaceNumbers:
         """Return the places of a gang in its level and in its pool."""
         level = place[0][:1]

@@ -10,4 +10,5 @@ backfill      Decisions about other gangs, which leave reserved cells alone or u
 ends          When the gangs that run are expected to end
 model         Reservation, its slips and its end
 reservations  Reservations: which gangs have one, when it is made, moved and ended
+sentences     Sentences about reservations, for their owners
 """

@@ -12,14 +12,16 @@ preempted, unless too little time is left for a minimum run.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Protocol
 
-from extender.cells.model import MemberRequest, Place, Preempt, Seat
+from extender.cells.model import Decision, MemberRequest, Place, Preempt, Seat
+from extender.queue.member_places import decide_unplaced, preview_unplaced, refusal, unplaced
 from extender.queue.model import QueuedPod
 from extender.queue.ports import Cells, Nodes
 from extender.queue.queued_gang import QueuedGang
 from extender.queue.reserve.model import Reservation
 from extender.queue.room_search import Choice, RoomSearch
-from policy.submission import NodeName
+from policy.submission import GangKey, NodeName
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,6 +56,39 @@ class Guard:
 
 FREE = Guard()
 """No reservation concerns the gang."""
+
+
+class Guards(Protocol):
+    """The reservations, as far as planning a gang depends on them."""
+
+    def guard(self, gang: QueuedGang) -> Guard:
+        """Return what reservations mean for a gang that is planned now."""
+
+    def note_backfill(self, gang: GangKey, reservation: Reservation) -> None:
+        """Note that a gang uses reserved cells meanwhile."""
+
+
+def decide_beside(
+    gang: QueuedGang, guards: Guards, *, cells: Cells, nodes: Nodes, now: float
+) -> list[Decision]:
+    """Decide about the members of a gang that have no place, beside the reservations of others."""
+    search = GuardedSearch(
+        gang, unplaced(gang, cells), guard=guards.guard(gang), cells=cells, nodes=nodes, now=now
+    )
+    decisions = decide_unplaced(gang, cells, search, now=now)
+    if search.backfills is not None and refusal(decisions) is None:
+        guards.note_backfill(gang.key, search.backfills)
+    return decisions
+
+
+def preview_beside(
+    gang: QueuedGang, guards: Guards, *, cells: Cells, nodes: Nodes, now: float
+) -> Decision:
+    """Return what would be decided about a gang now; nothing changes."""
+    search = GuardedSearch(
+        gang, unplaced(gang, cells), guard=guards.guard(gang), cells=cells, nodes=nodes, now=now
+    )
+    return preview_unplaced(gang, cells, search)
 
 
 class GuardedSearch:

@@ -59,6 +59,8 @@ class Reservation:
     pool: Pool
     domain: VcName | None
     """The VC whose gangs compete for the cells; None for opportunistic gangs."""
+    priority: int
+    """The gang's priority: gangs of a higher one that may preempt are not bound."""
     seats: tuple[Seat, ...]
     drained: tuple[Seat, ...] = ()
     """Cells of the VC that must become empty, to be mapped where the seats are."""

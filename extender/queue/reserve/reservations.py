@@ -8,7 +8,8 @@ ahead of j (`policy.queues.queues`). Assume that
 2. every run ends within R, by a limit that is enforced;
 3. j is charged and not held, and uses its lease within ε;
 4. reserved cells are lost F times;
-5. the best ranked gang of the pool that waits has a *sticky* reservation: concrete cells and the
+5. no gang of a higher priority than j's preempts in the pool;
+6. the best ranked gang of the pool that waits has a *sticky* reservation: concrete cells and the
    deadline D = min(shadow time, t + R), t being when it was made. It is kept even if the gang is
    outranked, and no gang of the pool that may still run at D begins on these cells.
 
@@ -32,11 +33,12 @@ without a result is left out for a while.
 
 from collections.abc import Collection, Iterable
 from dataclasses import replace
-from math import inf
+from math import inf, log2
 
 from extender.cells.model import ReasonCode, Shadow
 from extender.queue.lines.shapes import Pool
 from extender.queue.member_places import first_request, unplaced
+from extender.queue.model import StepResult
 from extender.queue.ports import Cells, Nodes, RunTimes
 from extender.queue.queued_gang import QueuedGang
 from extender.queue.reserve.backfill import FREE, Guard
@@ -45,7 +47,7 @@ from extender.queue.reserve.model import Reservation, ReservationEnd, Slip, Slip
 from extender.queue.seen_gangs import SeenGangs
 from extender.queue.waiting_gangs import WaitingGangs
 from policy.queues.queues import DEFAULT_LONGEST, DEFAULT_QUEUES, Queues
-from policy.submission import GangKey, NodeName, VcName
+from policy.submission import GangKey, NodeName
 
 _REVIEW_SECONDS = 1.0
 _RETRY_SECONDS = 30.0
@@ -56,6 +58,7 @@ _LOOKS = 4
 """The best ranked gangs of a pool that are looked at for a reservation."""
 _LEAST_SLIP_SECONDS = 30.0
 """A start that is put off by less is no slip."""
+_LONGEST_CLASS = 64
 _WAITS_FOR_CELLS = frozenset(
     {
         ReasonCode.NO_ROOM,
@@ -64,6 +67,7 @@ _WAITS_FOR_CELLS = frozenset(
         ReasonCode.FOREIGN_USE,
         ReasonCode.SEARCH_ENDED,
         ReasonCode.RESERVED,
+        ReasonCode.PREEMPTING,  # of a gang that may not preempt
     }
 )
 
@@ -96,7 +100,9 @@ class Reservations:
         self._lost: dict[GangKey, tuple[NodeName, ...]] = {}
         """Reservations that need other cells, and the nodes that they lost."""
         self._review_at = 0.0
-        self._changed: dict[GangKey, Reservation] = {}
+        self._changed: dict[tuple[GangKey, float], Reservation] = {}
+        """By gang and when they were made."""
+        self._backfilled: list[GangKey] = []
 
     # -- reports
 
@@ -110,10 +116,11 @@ class Reservations:
         self._now = max(self._now, now)
 
     def restore(self, reservations: Iterable[Reservation]) -> None:
-        """Take over reservations of an earlier leader."""
-        for one in reservations:
-            self._of.setdefault(one.gang, one)
-            self._note_change(one.gang)
+        """Take over the reservations of an earlier leader, in place of all that are known."""
+        known, self._of = self._of, {one.gang: one for one in reservations}
+        self._changed.clear()
+        for gang in {**known, **self._of}:
+            self._note_change(gang)
 
     def note_placed(self, gang: GangKey) -> None:
         """A gang has its places."""
@@ -124,10 +131,14 @@ class Reservations:
         self._finish(gang, ReservationEnd.GONE)
         self._retry_at.pop(gang, None)
 
-    def take_changed(self) -> list[Reservation]:
-        """Return the reservations that were made, have slipped or ended, and forget which."""
-        changed, self._changed = list(self._changed.values()), {}
-        return changed
+    def note_backfill(self, gang: GangKey, reservation: Reservation) -> None:
+        """Note that a gang uses reserved cells meanwhile."""
+        self._backfilled.append(gang)
+
+    def classify(self, gang: QueuedGang) -> None:
+        """Note how long a gang is expected to run: in half octaves, unknown times last."""
+        run = self._run_times.expected(gang.key).ends_within
+        gang.run_class = _LONGEST_CLASS if run is None else run_class(run)
 
     # -- questions
 
@@ -145,33 +156,37 @@ class Reservations:
     def guard(self, gang: QueuedGang) -> Guard:
         """Return what reservations mean for a gang that is planned now.
 
-        They do not bind a gang of which members run, or that waits for its victims to end.
+        They do not bind a gang of which members run, or that waits for its victims to end. A gang
+        that may preempt, of a higher priority than the one with the reservation, could end that
+        gang as soon as it runs: such gangs are not bound either.
         """
         others = [one for one in self._of.values() if one.gang != gang.key]
         if not others or gang.has_begun or self._cells.is_preempting(gang.key):
             return FREE
         domain = self._cells.domain(gang.first.request)
-        binding = tuple(one for one in others if one.domain == domain)
-        foreign = [one for one in others if one.domain != domain and one.domain is not None]
+        binding = tuple(one for one in others if one.domain == domain and _binds(one, gang))
+        free = [one for one in others if one not in binding and one.domain is not None]
         run = self._run_times.expected(gang.key).ends_within if binding else None
         minimum = self._queues.preemption.minimum_run
-        due = [one for one in foreign if domain is None and one.deadline - self._now < minimum]
+        due = [one for one in free if domain is None and one.deadline - self._now < minimum]
         return Guard(
             binding=binding,
             closed=tuple(node for one in due for node in one.nodes),
-            avoided=tuple(node for one in foreign for node in one.nodes),
+            avoided=tuple(node for one in free for node in one.nodes),
             ends_at=None if run is None else self._now + run,
         )
 
     # -- steps
 
-    def update(self) -> None:
-        """Review the reservations, and make or move at most one."""
+    def update(self, step: StepResult) -> None:
+        """Review the reservations, make or move at most one, and report what has changed."""
         if self._now >= self._review_at:
             self._review_at = self._now + _REVIEW_SECONDS
             for one in list(self._of.values()):
                 self._review(one)
         self._search_one()
+        step.reservations, self._changed = list(self._changed.values()), {}
+        step.backfilled, self._backfilled = self._backfilled, []
 
     def _review(self, one: Reservation) -> None:
         """End a reservation that is of no use, and note whether its promise can be kept."""
@@ -267,6 +282,7 @@ class Reservations:
                 gang=gang.key,
                 pool=pool,
                 domain=self._cells.domain(gang.first.request),
+                priority=gang.first.request.priority,
                 seats=shadow.seats,
                 drained=shadow.drained,
                 nodes=shadow.nodes,
@@ -320,6 +336,7 @@ class Reservations:
             request,
             ends=self._ends.in_order(self._cells.holders(domain), now=self._now),
             candidate_nodes=self._nodes.suiting(gang.node_wishes(), without=()),
+            may_preempt=gang.first.may_preempt,
             now=self._now,
             kept=[
                 seat
@@ -341,7 +358,7 @@ class Reservations:
 
     def _put(self, one: Reservation) -> None:
         self._of[one.gang] = one
-        self._changed[one.gang] = one
+        self._changed[one.gang, one.made_at] = one
 
     def _note_change(self, gang: GangKey) -> None:
         """Make the planner look at a gang again: with a reservation it is planned like no other."""
@@ -355,9 +372,19 @@ class Reservations:
         if one is None:
             return
         self._idle_since.pop(gang, None)
-        self._changed[gang] = replace(one, end=end, ended_at=self._now)
+        self._changed[gang, one.made_at] = replace(one, end=end, ended_at=self._now)
         self._note_change(gang)
         self._waiting.wake()
+
+
+def _binds(one: Reservation, gang: QueuedGang) -> bool:
+    first = gang.first
+    return not (first.may_preempt and first.request.priority > one.priority)
+
+
+def run_class(seconds: float) -> int:
+    """Return the class of a run time: each is longer than the one before by a half octave."""
+    return min(_LONGEST_CLASS - 1, 1 + int(2 * log2(max(1.0, seconds))))
 
 
 def _known(time: float) -> float | None:
