@@ -11,7 +11,6 @@ from typing import Protocol
 
 from bench.queue.cells import ReplayedCells
 from extender.cells.engine import Engine
-from extender.cells.freed_cells import freed_by
 from extender.cells.model import MemberRequest, NodeCell, Place
 from extender.cells.views.listings import run_to_end
 from extender.queue.gang_planner import GangPlanner
@@ -63,7 +62,6 @@ class PlannedQueue:
     longest_seconds = 45.0
 
     def __init__(self, topology: Topology) -> None:
-        self._topology = topology
         self._engine, nodes = build_engine(topology)
         self.cells = ReplayedCells(self._engine)
         self._planner = GangPlanner(self.cells, nodes, self)
@@ -88,8 +86,6 @@ class PlannedQueue:
         """End all pods of a gang."""
         for request in members:
             del self._pods[request.member]
-            place = self.cells.placement(request.member)
-            self._planner.wake(freed_by(request, place, self._topology))
             self.cells.forget_member(request.member)
             self._planner.lose(request.member)
 

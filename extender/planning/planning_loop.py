@@ -10,7 +10,6 @@ from collections.abc import Callable, Collection, Sequence
 from contextlib import AbstractAsyncContextManager
 from typing import Final, NoReturn, TypeVar
 
-from extender.cells.freed_cells import FreedCells
 from extender.cells.model import MemberRequest, Reason, ReasonCode
 from extender.cells.views.listings import Stepwise
 from extender.feeds.own_failures import OwnFailures
@@ -96,9 +95,9 @@ class PlanningLoop:
 
         return note_and_plan
 
-    def wake(self, freed: FreedCells | None = None) -> None:
-        """Retry waiting gangs: leaf cells became free; None: others joined or changed."""
-        self._gangs.wake(freed)
+    def wake(self) -> None:
+        """Retry waiting gangs: leaf cells may have become free, joined or changed."""
+        self._gangs.wake()
         self._news.set()
 
     def rerank(self) -> Stepwise[None]:

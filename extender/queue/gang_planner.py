@@ -14,14 +14,12 @@ a while, so every step starts from the latest state and keeps no conclusion that
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 
-from extender.cells.freed_cells import FreedCells
 from extender.cells.model import Place, Preempt, Reject, Wait
 from extender.cells.views.listings import Stepwise
 from extender.queue.attempts import Attempts
 from extender.queue.contended_nodes import ContendedNodes
 from extender.queue.held_bindings import GivenUp, HeldBindings
 from extender.queue.in_flight import InFlightPods
-from extender.queue.lines.sleepers import lack_of
 from extender.queue.member_places import (
     is_bound,
     is_too_few,
@@ -119,16 +117,17 @@ class GangPlanner:
             yield
 
     def lose(self, uid: PodUid) -> None:
-        """A pod, queued or not, ended or was deleted; `wake` says which leaf cells it leaves."""
+        """A pod, queued or not, ended or was deleted."""
         gang = self._seen.find_of(uid)
         self._seen.drop(uid)
         if gang is not None:
             self._forget_gone(gang.key)
         self._settle_member(uid)
+        self.wake()
 
-    def wake(self, freed: FreedCells | None = None) -> None:
-        """Leaf cells became free; None: others joined or changed."""
-        self._waiting.wake(freed)
+    def wake(self) -> None:
+        """Leaf cells became free, joined or changed."""
+        self._waiting.wake()
 
     def expire(self, gangs: Sequence[GangKey]) -> None:
         """The leases of these gangs expired: each gang now waits behind all gangs of its rank.
@@ -376,7 +375,7 @@ class GangPlanner:
     def _refuse(self, gang: QueuedGang, decision: Wait | Reject | Preempt) -> None:
         # Its shape is new: a gang that preempts, or whose members disagree, is like no other.
         self._waiting.put(gang.key, shape_now(gang, self._cells), gang.rank)
-        self._waiting.refuse(gang.key, lack_of(decision))
+        self._waiting.refuse(gang.key)
         waiting = unplaced(gang, self._cells) or gang.lowest_first()
         self._notices.waits(gang, decision.reason, waiting=waiting)
 

@@ -15,7 +15,6 @@ from extender.cells.model import (
     Reject,
     Wait,
 )
-from extender.queue.lines.shapes import GangShape, shape_of
 from extender.queue.model import QueuedPod
 from extender.queue.ports import Cells
 from extender.queue.queued_gang import QueuedGang

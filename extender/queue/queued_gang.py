@@ -6,8 +6,8 @@ from dataclasses import dataclass, field, replace
 
 from extender.cells.answers import disagreement, terms
 from extender.cells.model import ReasonCode, Reject
-from extender.queue.lines.gang_places import Rank
 from extender.queue.model import LeafCounts, MembersLeft, QueuedPod
+from extender.queue.waiting_gangs import Rank
 from policy.submission import GangKey, NodeName, PodUid
 
 PriorityOf = Callable[[PodUid], int | None]

@@ -39,9 +39,12 @@ class Withdrawals:
     def withdraw(self, *uids: PodUid) -> None:
         """Give back the places of some pods and what is reserved for them."""
         for uid in uids:
+            had_place = self._cells.has_place(uid)
             self._cells.forget_member(uid)
             self._in_flight.leave(uid)
             self._refused.forget(uid)
+            if had_place:
+                self._waiting.wake()
 
     def handle_due(self, now: float) -> None:
         """Take back the places that stay refused, were lost, or are not used in time."""
