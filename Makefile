@@ -18,7 +18,7 @@ packages := bench certs cli extender kube policy service simulation state webhoo
 .PHONY: run test histories e2e history-chaos zoo conformance bench verify help lint types tests hashseeds reference lock clean
 
 help: ## List the commands
-	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
+	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-13s %s\n", $$1, $$2}'
 
 run: $(installed) ## Install what is needed and run everything on this machine (ARGS=--help for flags)
 	@exec $(bin)/cellgate run $(ARGS)
@@ -27,7 +27,7 @@ test: $(installed) lint types tests hashseeds ## Install what is needed and run 
 
 histories: $(installed) ## Play random histories of engine and planner, 10,000 of each (HISTORIES=1000 for fewer)
 	HYPOTHESIS_PROFILE=histories $(bin)/python -m pytest $(parallel) $(ARGS) \
-	  tests/property/test_engine.py tests/property/test_planner.py \
+	  tests/property/test_engine.py tests/property/test_planner.py tests/property/test_waking.py \
 	  tests/property/test_following.py tests/property/test_rebuilding.py
 
 e2e: $(installed) ## Run the tests on a real control plane (needs Go once; KUBERNETES=1.35.8 for an older one)

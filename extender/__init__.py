@@ -23,7 +23,8 @@ Each folder imports only those above it in this list.
     forecasts/   how long gangs are expected to run, from the history
 
     app            runs an extender: feeds, routes, recovery, the leader's tasks
-    wiring         builds the parts of an extender: its state and its verbs
+    wiring         builds the state of an extender
+    verbs_wiring   builds what answers: the planner, verbs, explanations
     upkeep_wiring  builds the background work of its leader
     simulate_wiring  builds the simulation of pods that do not exist
     leader_role    whether this replica leads: only the leader answers verbs

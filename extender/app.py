@@ -16,11 +16,13 @@ from extender.feeds.node_feed import NodeSink
 from extender.feeds.room_feed import RoomSink
 from extender.history.prediction_routes import PredictionRoutes
 from extender.history.run_routes import RunRoutes
+from extender.history.turns import HistoryTurns
 from extender.inspection.access import AccessGuard
 from extender.inspection.gang_runs import GangRuns
 from extender.inspection.hived_routes import HivedRoutes
 from extender.inspection.leader_only import only_the_leader
 from extender.inspection.node_views import NodeViews
+from extender.inspection.queue.queue_routes import QueueRoutes
 from extender.inspection.routes import InspectionRoutes
 from extender.inspection.tokens import TokenCheck
 from extender.leader_role import LeaderRole, SoleReplica
@@ -33,7 +35,8 @@ from extender.upkeep.recovery import recover
 from extender.upkeep.unasked_preemption import preempt_unasked
 from extender.upkeep_wiring import ExtenderUpkeep
 from extender.verbs.routes import VerbRoutes
-from extender.wiring import ExtenderState, ExtenderVerbs
+from extender.verbs_wiring import ExtenderVerbs
+from extender.wiring import ExtenderState
 from kube.api.client import KubeClient
 from kube.api.feed import Feed, FeedSource, paused
 from kube.api.leadership import LeaderLabel, Leadership
@@ -187,10 +190,12 @@ def _build_app(
         nodes=NodeViews(cluster=state.cluster, pods=state.pods, room=state.room),
         log=state.log,
     ).add_to(app)
+    QueueRoutes(verbs.waiting, queues=lambda: state.policies.policy.queues).add_to(app)
     state.limits.add_to(app)
     state.leading.add_to(app)
-    RunRoutes(state.history, utc_now=state.clock.now).add_to(app)
-    PredictionRoutes(state.history, utc_now=state.clock.now).add_to(app)
+    turns = HistoryTurns(state.history)
+    RunRoutes(turns, utc_now=state.clock.now).add_to(app)
+    PredictionRoutes(turns, utc_now=state.clock.now).add_to(app)
     HivedRoutes(
         cluster=state.cluster,
         snapshots=state.snapshots,
@@ -266,6 +271,7 @@ def _leader_tasks(
     yield state.leading.keep()
     yield state.leading.show()
     yield verbs.planner.run()
+    yield verbs.queue_order.run()
     yield state.reranker.run()
     yield state.outcomes.notes.run(upkeep.gate_messages, writing=verbs.pending.writing)
     yield verbs.evictions.run()

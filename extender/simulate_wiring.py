@@ -3,7 +3,8 @@
 from extender.simulate.admission import AdmissionSimulator
 from extender.simulate.places import PlaceSimulator
 from extender.simulate.simulator import Simulator
-from extender.wiring import ExtenderState, ExtenderVerbs
+from extender.verbs_wiring import ExtenderVerbs
+from extender.wiring import ExtenderState
 from kube.api.client import KubeClient
 from state.ledger.ledger import Ledger
 from state.nodes.node_facts import NodeFacts

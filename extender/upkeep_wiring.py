@@ -11,7 +11,8 @@ from extender.upkeep.node_quarantine import NodeQuarantine
 from extender.upkeep.node_recorder import NodeRecorder
 from extender.upkeep.provisioning import Provisioning
 from extender.upkeep.waker import Waker
-from extender.wiring import ExtenderState, ExtenderVerbs
+from extender.verbs_wiring import ExtenderVerbs
+from extender.wiring import ExtenderState
 from kube.api.client import KubeClient
 from kube.api.config_maps import CA_CONFIG_MAP, ConfigMapWriter
 from kube.api.node_writer import NodeWriter

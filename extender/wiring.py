@@ -1,4 +1,4 @@
-"""Builds the parts of an extender: its state and its verbs.
+"""Builds the state of an extender; `verbs_wiring` builds what answers.
 
 Every part gets the others that it needs when it is built; there are no globals.
 """
@@ -21,25 +21,18 @@ from extender.forecasts.forecast_loop import ForecastLoop
 from extender.history.run_recorder import RunRecorder
 from extender.history.seen_pods import seen_by
 from extender.inspection.census import Census
-from extender.inspection.explainer import Explainer
 from extender.inspection.limit_routes import LimitRoutes
 from extender.inspection.snapshots import Snapshots
-from extender.inspection.waiting_view import WaitingView
 from extender.leader_role import LeaderRole
 from extender.metrics import ExtenderMetrics
-from extender.outcomes.evictions import Evictions
 from extender.outcomes.outcomes import Outcomes
 from extender.outcomes.pod_events import PodEvents
 from extender.outcomes.reclaims import Reclaims
 from extender.outcomes.refused_nodes import RefusedNodes
-from extender.planning.action_executor import ActionExecutor
 from extender.planning.class_raiser import ClassRaiser
-from extender.planning.cluster_cells import ClusterCells
-from extender.planning.held_calls import HeldCalls
-from extender.planning.held_pods import HeldPods
-from extender.planning.pending_writes import PendingWrites
-from extender.planning.planning_loop import PlanningLoop
+from extender.planning.pod_ranks import PodRanks
 from extender.planning.quota_queue import QuotaQueue
+from extender.queue.order.gang_order import GangOrder
 from extender.room.cluster_room import ClusterRoom
 from extender.room.fitting_nodes import FittingNodes
 from extender.settings import LEADERSHIP, ExtenderSettings
@@ -48,15 +41,8 @@ from extender.upkeep.ledger_sync import LedgerSync
 from extender.upkeep.reclaimed_ages import ReclaimedAges
 from extender.upkeep.reconciler import Reconciler
 from extender.upkeep.reranker import Reranker
-from extender.verbs.bind import BindVerb
-from extender.verbs.filter import FilterVerb
-from extender.verbs.pod_decider import PodDecider
-from extender.verbs.preempt import PreemptVerb
-from extender.verbs.unmanaged_pods import UnmanagedPods
-from kube.api.binder import Binder
 from kube.api.client import KubeClient
 from kube.api.events import EventWriter
-from kube.api.pod_ender import PodEnder
 from kube.api.pod_writer import PodMarker
 from kube.api.suspender import WorkloadSuspender
 from kube.follow.disruption_budgets import DisruptionBudgetSink
@@ -106,6 +92,7 @@ class ExtenderState:
         self.pod_needs = PodNeeds(self.fitting_nodes, self.volumes)
         follow_members(self.cluster.members, self.room)
         self.policies = PolicySink(self.events)
+        self.order = GangOrder()
         self.turn = asyncio.Lock()
         """Held while the cluster is changed in steps."""
         self.file = ClusterFile(file, self.policies) if (file := settings.cluster_file) else None
@@ -121,28 +108,25 @@ class ExtenderState:
         self.budget_sync = BudgetSync(budgets=self.budgets, cluster=self.cluster, pods=self.pods)
         RefusedNodes(cluster=self.cluster, pods=self.pods, metrics=self.metrics)
         self.reclaims = self._build_reclaims(client, is_on=settings.reclaims_gently)
-        self.reconciler = Reconciler(
-            cluster=self.cluster,
-            pods=self.pods,
-            waiting=self.outcomes.waiting,
-            to_bound=to_bound_now,
-            metrics=self.metrics,
-        )
+        self.reconciler = self._build_reconciler()
         self.reranker = self._build_reranker()
         self.ledger_sync = self._build_ledger_sync(ledger) if ledger is not None else None
         self.limits = LimitRoutes(ledger, lambda: self.policies.policy)
         self.reclaimed_ages = ReclaimedAges(ledger, pods=self.pods, term=self.term)
+        self.pod_ranks = self._build_pod_ranks()
         self.quota_queue = self._build_quota_queue(ledger) if ledger is not None else None
         self.class_raiser = self._build_class_raiser(ledger, client) if ledger is not None else None
 
     def _build_outcomes(self) -> Outcomes:
-        return Outcomes(
+        outcomes = Outcomes(
             cluster=self.cluster,
             pods=self.pods,
             events=PodEvents(self.events),
             metrics=self.metrics,
             clock=self.clock,
         )
+        self.topology.on_downgraded.append(outcomes.gang_downgraded)
+        return outcomes
 
     def _build_runs(self, registry: CollectorRegistry) -> RunRecorder:
         return RunRecorder(
@@ -154,6 +138,15 @@ class ExtenderState:
             epoch=lambda: self.leading.epoch,
             clock=self.clock,
             registry=registry,
+        )
+
+    def _build_reconciler(self) -> Reconciler:
+        return Reconciler(
+            cluster=self.cluster,
+            pods=self.pods,
+            waiting=self.outcomes.waiting,
+            to_bound=self.translating(to_bound),
+            metrics=self.metrics,
         )
 
     def _build_reranker(self) -> Reranker:
@@ -191,6 +184,15 @@ class ExtenderState:
             clock=self.clock,
         )
 
+    def _build_pod_ranks(self) -> PodRanks:
+        return PodRanks(
+            self.order,
+            pods=self.pods,
+            run_times=self.forecasts.run_times,
+            to_request=self.translating(to_member_request),
+            clock=self.clock,
+        )
+
     def _build_quota_queue(self, ledger: Ledger) -> QuotaQueue:
         queue = QuotaQueue(
             ledger=ledger,
@@ -198,6 +200,7 @@ class ExtenderState:
             sizes=self.groups,
             policies=self.policies,
             term=self.term,
+            rank_of=lambda pods: self.pod_ranks.standing(pods).key,
         )
         if self.ledger_sync is not None:
             self.ledger_sync.on_freed.append(queue.note_freed)
@@ -240,126 +243,3 @@ class ExtenderState:
     def count_problems(self) -> int:
         """Count the problems of all documents, and promises to VCs that cannot be kept."""
         return len([*self.policies.problems, *self.topology.problems, *self.cluster.problems])
-
-
-class ExtenderVerbs:
-    """The parts that answer: the planner, kube-scheduler's verbs, and explanations."""
-
-    def __init__(
-        self, state: ExtenderState, client: KubeClient, *, is_stopping: Callable[[], bool]
-    ) -> None:
-        """`is_stopping` tells whether this process was asked to end."""
-        to_request = state.translating(to_member_request)
-        self.decider = PodDecider(
-            cluster=state.cluster,
-            pods=state.pods,
-            to_request=to_request,
-            outcomes=state.outcomes,
-            clock=state.clock,
-        )
-        self.pending = PendingWrites()
-        hold_seconds = state.settings.hold_seconds
-        self.calls = HeldCalls(self.pending, is_stopping=is_stopping, longest_seconds=hold_seconds)
-        self.evictions = _build_evictions(state, client)
-        self.cells = cells = ClusterCells(
-            state.cluster,
-            state.pods,
-            outcomes=state.outcomes,
-            calls=self.calls,
-        )
-        executor = ActionExecutor(
-            client,
-            leading=state.leading,
-            pods=state.pods,
-            pending=self.pending,
-            evictions=self.evictions,
-        )
-        self.planner = _build_planner(state, cells=cells, executor=executor)
-        unmanaged = UnmanagedPods()
-        self.binding = _build_binding(state, client, holds=self.planner, unmanaged=unmanaged)
-        self.filter = FilterVerb(
-            planner=self.planner,
-            decider=self.decider,
-            cluster=state.cluster,
-            unmanaged=unmanaged,
-            metrics=state.metrics,
-        )
-        self.preemption = PreemptVerb(
-            plans_for=self.planner.plans_for,
-            decider=self.decider,
-            pods=state.pods,
-            waiting=state.outcomes.waiting,
-            cluster=state.cluster,
-            evictions=self.evictions,
-            may_suspend=state.reclaims.may_suspend,
-            is_bound=cells.is_bound,
-        )
-        self.waiting = _build_waiting(state, self.planner)
-        self.explainer = Explainer(
-            cluster=state.cluster,
-            pods=state.pods,
-            ends=state.outcomes.ends,
-            waiting=self.waiting,
-            raises=state.class_raiser,
-            log=state.log,
-        )
-
-
-def _build_binding(
-    state: ExtenderState, client: KubeClient, *, holds: PlanningLoop, unmanaged: UnmanagedPods
-) -> BindVerb:
-    return BindVerb(
-        leading=state.leading,
-        cluster=state.cluster,
-        pods=state.pods,
-        binder=Binder(client, check_leading=state.leading.check),
-        holds=holds,
-        unmanaged=unmanaged,
-        metrics=state.metrics,
-        clock=state.clock,
-    )
-
-
-def _build_waiting(state: ExtenderState, planner: PlanningLoop) -> WaitingView:
-    quota = state.quota_queue
-    return WaitingView(
-        state.outcomes.waiting,
-        pods=state.pods,
-        has_place=state.cluster.has_place,
-        orders={"cells": planner.in_order, **({"quota": quota.in_order} if quota else {})},
-        held_reason=planner.held_reason,
-        clock=state.clock,
-    )
-
-
-def _build_evictions(state: ExtenderState, client: KubeClient) -> Evictions:
-    ender = PodEnder(client, check_leading=state.leading.check, clock=state.clock)
-    evictions = Evictions(
-        ender,
-        pods=state.pods,
-        outcomes=state.outcomes,
-        reclaims=state.reclaims,
-        note_for=state.budget_sync.note_for,
-    )
-    evictions.on_reclaimed.append(state.reclaimed_ages.note)
-    return evictions
-
-
-def _build_planner(
-    state: ExtenderState, *, cells: ClusterCells, executor: ActionExecutor
-) -> PlanningLoop:
-    planner = PlanningLoop(
-        cells=cells,
-        pods=state.pods,
-        needs=state.pod_needs,
-        to_request=state.translating(to_member_request),
-        held=HeldPods(awaits_group=state.groups.is_awaited, quota=state.quota_queue),
-        executor=executor,
-        outcomes=state.outcomes,
-        clock=state.clock,
-    )
-    state.reranker.on_change.append(planner.rerank)
-    state.groups.on_change.append(planner.observe_groups)
-    if state.quota_queue is not None:
-        state.quota_queue.on_charged.append(planner.observe_charged)
-    return planner

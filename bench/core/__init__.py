@@ -11,4 +11,5 @@ Times are CPU times or the best of several rounds, so that other load on the mac
     rules     a decision by the last rule of tables of growing length
     pods      reading a pod from its JSON
     clusters  the clusters that `engine` and `spread` measure on
+    busy_clusters  the clusters that `blocking` measures on
 """

@@ -5,7 +5,7 @@ the gang holds the places of the other members until they ask, and each takes on
 that is not used in time expires, and places without a bound member become free.
 """
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
 from extender.cells.answers import reject
@@ -25,12 +25,11 @@ from extender.cells.model import (
     Shadow,
 )
 from extender.cells.observe.adoption import Adopter
-from extender.cells.observe.bound_pods import FullReplayNeeded, recovery_order
+from extender.cells.observe.bound_pods import recovery_order
 from extender.cells.observe.node_changes import TopologyUpdater
-from extender.cells.observe.reconfiguration import GangEffect, effects
+from extender.cells.observe.reconfiguration import Changed, GangEffect, compared, effects, summed
 from extender.cells.observe.reranking import PriorityChange
-from extender.cells.rebuild import Changed, Rebuild, compared, summed
-from extender.cells.state.placed_gangs import PlacedGang
+from extender.cells.rebuild import Rebuild
 from extender.cells.views.listings import Stepwise, run_to_end
 from policy.submission import GangKey, NodeName, PodUid
 from policy.topology import Topology
@@ -261,7 +260,7 @@ class Engine(EngineViews):
         """
         if reclaims_foreign is not None:
             self._reclaims_foreign = reclaims_foreign
-        return self._replace(topology, self._table.gangs)
+        return self._replace(topology)
 
     def clear(self) -> None:
         """Forget the topology, all nodes and all gangs."""
@@ -273,33 +272,34 @@ class Engine(EngineViews):
         """Like `change_topology`, at a cost proportional to the difference."""
         return run_to_end(self.update_topology_stepwise(topology)).effects
 
-    def update_topology_stepwise(self, topology: Topology) -> Stepwise[Changed]:
+    def update_topology_stepwise(
+        self, topology: Topology, *, on_lost: Callable[[Sequence[PodUid]], None] = lambda _: None
+    ) -> Stepwise[Changed]:
         """Like `change_topology_stepwise`, at a cost proportional to the difference.
 
-        Returns the effects on gangs that were affected. If a gang would lose its cells to another
-        one, all gangs are taken over as by `change_topology`.
+        Returns the effects on gangs that were affected, some steps after `on_lost` was told which
+        members have no place any more. If a gang would lose its cells to another one, all gangs are
+        taken over as by `change_topology`.
         """
         components, before = self._components, self._components.topology
         updater = TopologyUpdater(
             components.table, components.registry, components.lifecycle, components.node_observer
         )
-        if before is None or not updater.is_possible(before, topology):
-            return (yield from self._replace(topology, self._table.gangs))
-        try:
-            updater.update(before, topology)
-        except FullReplayNeeded:
-            gangs = {**components.table.gangs, **updater.before}
-            return run_to_end(self._replace(topology, gangs))
+        if before is None or not updater.update(before, topology):
+            done = yield from self._replace(topology)
+            on_lost(done.lost)
+            return done
         components.topology = topology
         components.settle()
-        return self._changed(updater.before)
+        on_lost(updater.changed().lost)
+        done = yield from updater.promote_stepwise()
+        components.settle()
+        return done
 
-    def _replace(
-        self, topology: Topology, gangs: Mapping[GangKey, PlacedGang]
-    ) -> Stepwise[Changed]:
-        """Take over gangs into new components, and use these."""
+    def _replace(self, topology: Topology) -> Stepwise[Changed]:
+        """Take over all gangs into new components, and use these."""
         fresh = self._new_components(topology)
-        self._rebuild = Rebuild(self._components, fresh, gangs=gangs)
+        self._rebuild = Rebuild(self._components, fresh, gangs=self._table.gangs)
         done = yield from self._rebuild.steps()
         is_suspended = self._components.decider.preemption.is_suspended
         self._components, self._rebuild = fresh, None
@@ -344,8 +344,3 @@ class Engine(EngineViews):
         parts = self._components
         adopter = Adopter(parts.table, parts.lifecycle, parts.pod_observer)
         return PriorityChange(parts.table, parts.registry, parts.lifecycle, adopter)
-
-    def _changed(self, before: Mapping[GangKey, PlacedGang]) -> Changed:
-        """What was done to some gangs, given as they were."""
-        gangs = self._table.gangs
-        return summed(compared(one, gangs.get(key)) for key, one in sorted(before.items()))

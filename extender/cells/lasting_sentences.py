@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from typing import Final
 
 from extender.cells.model import Reason, ReasonCode
-from extender.cells.phrases import Needs, needs_text, owner_text
+from extender.cells.phrases import Needs, each_member, needs_text, owner_text
 from policy.pod_resources import show_amount
 
 _Writer = Callable[..., str]
@@ -27,8 +27,8 @@ def _needs(needs: Needs, members: int, leaf_type: str) -> str:
 
 def _no_room(*, gang: str, needs: Needs, members: int, leaf_type: str = "", **_: object) -> str:
     return (
-        f"gang {gang} {_needs(needs, members, leaf_type)}, each member on one node; there is not "
-        "enough room now; starts once enough leaf cells are free"
+        f"gang {gang} {_needs(needs, members, leaf_type)}{each_member(members, 'on one node')}; "
+        "there is not enough room now; starts once enough leaf cells are free"
     )
 
 

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Final
 
-from policy.wording import listing
+from policy.wording import count_of, listing
 
 LISTED: Final = 8
 """Names or sizes that a reason lists at most; it always tells how many there are."""
@@ -29,8 +29,15 @@ def sizes_text(needs: Needs, members: int) -> str:
 
 
 def needs_text(needs: Needs, members: int, leaf_type: str) -> str:
-    """`2 x 8 and 1 x 4 leaf cells of type A100`."""
+    """`2 x 8 and 1 x 4 leaf cells of type A100`; of a gang of one, `8 leaf cells`."""
+    if members == 1:
+        return count_of(needs[0][1], "leaf cell") + of_type(leaf_type)
     return f"{sizes_text(needs, members)} leaf cells{of_type(leaf_type)}"
+
+
+def each_member(members: int, where: str) -> str:
+    """`, each member on one node`; of a gang of one, ` on one node`."""
+    return f" {where}" if members == 1 else f", each member {where}"
 
 
 def of_type(leaf_type: str) -> str:

@@ -72,7 +72,7 @@ def over_quota(*, gang: str, group: str, leaf_cells: int) -> Sentence:
     needed = count_of(leaf_cells, "more leaf cell") if leaf_cells else "the gang"
     return (
         f"gang {gang} waits for quota of group {group}",
-        f"starts once the group's quota has room for {needed}",
+        f"starts once the limits of the group, and of the user in it, have room for {needed}",
     )
 
 

@@ -11,35 +11,19 @@ below its use, such a gang may lose its guarantee to one that came before it.
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 
 from extender.cells.components import Components
 from extender.cells.observe.adoption import Adopter
-from extender.cells.observe.reconfiguration import GangEffect, effect_on, replay_order
-from extender.cells.state.placed_gangs import PlacedGang, slot_placement
+from extender.cells.observe.reconfiguration import (
+    Changed,
+    Comparison,
+    compared,
+    replay_order,
+    summed,
+)
+from extender.cells.state.placed_gangs import PlacedGang
 from extender.cells.views.listings import Stepwise
-from policy.submission import GangKey, NodeName, PodUid
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Changed:
-    """What a change of the topology or of priorities did."""
-
-    effects: list[GangEffect]
-    """The effect on each gang that was taken over, by key."""
-    moved: list[PodUid]
-    """Members that have another placement now."""
-    lost: list[PodUid]
-    """Members that have no place any more."""
-
-
-@dataclass(frozen=True, slots=True)
-class Comparison:
-    """One gang before and after a change."""
-
-    effect: GangEffect
-    moved: tuple[PodUid, ...]
-    lost: tuple[PodUid, ...]
+from policy.submission import GangKey, NodeName
 
 
 class Rebuild:
@@ -159,28 +143,3 @@ class Rebuild:
     def _result(self) -> Changed:
         found = sorted(self._comparisons.items())
         return summed(one for _, one in found)
-
-
-def compared(before: PlacedGang, after: PlacedGang | None) -> Comparison:
-    """Compare a gang, and the places of its members, before and after a change."""
-    now = {slot.member: slot for slot in after.slots} if after else {}
-    moved, lost = list[PodUid](), list[PodUid]()
-    for slot in before.slots:
-        if slot.member is None:
-            continue
-        other = now.get(slot.member)
-        if other is None:
-            lost.append(slot.member)
-        elif slot_placement(other) != slot_placement(slot):
-            moved.append(slot.member)
-    return Comparison(effect_on(before, after), tuple(moved), tuple(lost))
-
-
-def summed(found: Iterable[Comparison]) -> Changed:
-    """All comparisons together."""
-    gangs = list(found)
-    return Changed(
-        effects=[one.effect for one in gangs],
-        moved=[uid for one in gangs for uid in one.moved],
-        lost=[uid for one in gangs for uid in one.lost],
-    )

@@ -12,6 +12,7 @@ from extender.cells.model import Argument, Reason, ReasonCode
 from extender.cells.phrases import (
     MEMBER_SIZES,
     Needs,
+    each_member,
     names_text,
     needs_text,
     one_of,
@@ -20,9 +21,9 @@ from extender.cells.phrases import (
 )
 from extender.cells.queue_sentences import Sentence
 from policy.pod_resources import shortage_texts
-from policy.wording import count_of, listing
+from policy.wording import are, count_of, listing
 
-WORDING: Final = 5
+WORDING: Final = 6
 """Version of the sentences below. Raise it whenever a text changes: within one version, a replay
 compares texts, too."""
 
@@ -44,7 +45,8 @@ def explain(code: ReasonCode, **arguments: Argument) -> Reason:
 
 def _no_room(*, gang: str, needs: Needs, members: int, room: int, leaf_type: str = "") -> Sentence:
     return (
-        f"gang {gang} needs {needs_text(needs, members, leaf_type)}, each member on one node; "
+        f"gang {gang} needs {needs_text(needs, members, leaf_type)}"
+        f"{each_member(members, 'on one node')}; "
         f"room for {room} of {count_of(members, 'member')} now",
         "starts once enough leaf cells are free",
     )
@@ -63,8 +65,8 @@ def _no_room_by_foreign(
 ) -> Sentence:
     fact, change = _no_room(gang=gang, needs=needs, members=members, room=room, leaf_type=leaf_type)
     by_foreign = (
-        f"{used} of the leaf cells that it could use are in use by {count_of(count, 'pod')} that "
-        f"Cellgate did not place: {_foreign_text(pods, count)}"
+        f"{used} of the leaf cells that it could use {are(used)} in use by "
+        f"{count_of(count, 'pod')} that Cellgate did not place: {_foreign_text(pods, count)}"
     )
     return f"{fact}; {by_foreign}", f"{change}; an admin can end these pods"
 
@@ -80,11 +82,11 @@ def _vc_full(
     pinned: str = "",
     leaf_type: str = "",
 ) -> Sentence:
-    kind = "node" if pinned else "cell"
+    where = f"in one {'node' if pinned else 'cell'} of {owner_text(vc, pinned)}"
     share = f"of pinned cell {pinned}" if pinned else f"promised to VC {vc}"
     return (
-        f"gang {gang} needs {needs_text(needs, members, leaf_type)}, each member in one {kind} of "
-        f"{owner_text(vc, pinned)}; {unused} of the {promised} leaf cells {share} are unused",
+        f"gang {gang} needs {needs_text(needs, members, leaf_type)}{each_member(members, where)}; "
+        f"{unused} of the {promised} leaf cells {share} {are(unused)} unused",
         f"starts once other gangs of VC {vc} have ended, or with a higher priority than theirs",
     )
 
@@ -118,7 +120,7 @@ def _bad_cells(
     )
     return (
         f"gang {gang} needs {needs_text(needs, members, leaf_type)}; {bad} of the leaf cells that "
-        f"it could use are bad, on {on_nodes}",
+        f"it could use {are(bad)} bad, on {on_nodes}",
         f"starts once these nodes are healthy again or other gangs have ended{ended}",
     )
 
@@ -141,10 +143,10 @@ def _foreign_use(
     bad: int,
     leaf_type: str = "",
 ) -> Sentence:
-    also_bad = f", and {bad} are bad" if bad else ""
+    also_bad = f", and {bad} {are(bad)} bad" if bad else ""
     return (
         f"gang {gang} needs {needs_text(needs, members, leaf_type)}; {used} of the leaf cells "
-        f"that it could use are in use by {count_of(count, 'pod')} that Cellgate did not "
+        f"that it could use {are(used)} in use by {count_of(count, 'pod')} that Cellgate did not "
         f"place{also_bad}: {_foreign_text(pods, count)}",
         "starts once enough of these leaf cells are free; an admin can end these pods, and with "
         "`foreign: reclaim` in the Cluster document Cellgate ends those that it may end",

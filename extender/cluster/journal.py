@@ -55,6 +55,8 @@ class LogJournal:
         self._clock = clock
         self._steps = 0
         """Steps of the change under way that no row tells of yet."""
+        self._is_complete = False
+        """Whether the last of them completed the change."""
 
     @property
     def epoch(self) -> int:
@@ -111,9 +113,14 @@ class LogJournal:
         """One more step of the change that was begun; a row tells of all before the next row."""
         self._steps += 1
 
+    def complete(self) -> None:
+        """The last step has completed the change; other versions may need another number."""
+        self._is_complete = True
+
     def _note_steps(self) -> None:
         if self._steps:
-            inputs, self._steps = {"steps": self._steps}, 0
+            inputs = {"steps": self._steps, **({"isLast": True} if self._is_complete else {})}
+            self._steps, self._is_complete = 0, False
             record = self._record(RowKind.DOCUMENT, "cluster", "advanced", inputs=inputs)
             self._rows.append(record)
 

@@ -7,6 +7,7 @@ show what that program would have decided.
 
 from collections.abc import AsyncIterator, Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Any, Final, Protocol
 
 from extender.cells.model import NO_LIMITS, Part, PlacedMember
@@ -134,8 +135,9 @@ class Replay:
             case "reranking":
                 self._change = self._cluster.rerank_stepwise(_priorities(record))
             case "advanced":
-                for _ in range(record.inputs["steps"]):
-                    next(self._change, None)
+                is_last = record.inputs.get("isLast", False)
+                for _ in self._change if is_last else islice(self._change, record.inputs["steps"]):
+                    pass
             case "suspended" | "resumed":
                 is_suspended = record.outcome == "suspended"
                 self._cluster.suspend_preemption(is_suspended=is_suspended)

@@ -7,11 +7,12 @@ be under way at a time: the callers take turns.
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import TypeVar
 
 from extender.cells.engine import Engine
-from extender.cells.observe.reconfiguration import GangEffect
-from extender.cells.rebuild import Changed
+from extender.cells.freed_cells import FreedCells
+from extender.cells.observe.reconfiguration import Changed, GangEffect
 from extender.cells.views.listings import Stepwise, run_to_end
 from extender.cluster.journal import Journal
 from extender.cluster.reader import ClusterReader
@@ -19,6 +20,7 @@ from extender.cluster.topology_source import TopologySource, parse_cluster
 from kube.read.nodes import KubeNode
 from policy.cluster.document import ClusterDocument
 from policy.submission import GangKey, NodeName, PodUid
+from policy.topology import Topology
 
 T = TypeVar("T")
 
@@ -32,7 +34,7 @@ class ShapedCluster(ClusterReader):
         self._source = TopologySource()
         self.nodes = self._source.nodes
         """The nodes that are known."""
-        self.on_room: list[Callable[[], None]] = []
+        self.on_room: list[Callable[[FreedCells | None], None]] = []
         """Callbacks that run when leaf cells may have become free, or nodes have joined."""
         self.on_loss: list[Callable[[Sequence[GangKey]], None]] = []
         """Callbacks that run when gangs have lost their leases because their cells changed."""
@@ -78,10 +80,10 @@ class ShapedCluster(ClusterReader):
         for notify in self.on_node_change:
             notify(node)
 
-    def notify_room(self) -> None:
-        """Run the callbacks for leaf cells that gangs may now be able to use."""
+    def notify_room(self, freed: FreedCells | None = None) -> None:
+        """Run the callbacks for leaf cells that gangs may now be able to use; None for any."""
         for notify in self.on_room:
-            notify()
+            notify(freed)
 
     def _observe_cells_of(self, node: KubeNode) -> None:
         cell = self._source.node_cell(node)
@@ -160,19 +162,22 @@ class ShapedCluster(ClusterReader):
         return self._counted(self._refresh())
 
     def _refresh(self) -> Stepwise[list[GangEffect]]:
-        built = self._source.build()
+        built = yield from self._source.build_stepwise()
         if built is None:
             return []
         self.problems, self.warnings = built.problems, built.warnings
         if built.topology == self.topology:
             return []
-        done = yield from self._engine.update_topology_stepwise(built.topology)
-        self.topology = built.topology
-        self.version += 1
-        self._lose(done.lost)
+        take_in = partial(self._take_topology, built.topology)
+        done = yield from self._engine.update_topology_stepwise(built.topology, on_lost=take_in)
         yield from self._update_stepwise(done.moved)
         self.notify_room()
         return done.effects
+
+    def _take_topology(self, topology: Topology, lost: Sequence[PodUid]) -> None:
+        self.topology = topology
+        self.version += 1
+        self._lose(lost)
 
     # -- priorities
 
@@ -225,6 +230,7 @@ class ShapedCluster(ClusterReader):
             try:
                 next(steps)
             except StopIteration as end:
+                self.journal.complete()
                 result: T = end.value
                 return result
             yield

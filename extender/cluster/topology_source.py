@@ -31,9 +31,9 @@ class _Draft:
             self._builder.forget(name)
             self.is_stale = True
 
-    def build(self) -> BuiltCluster | None:
+    def build_stepwise(self) -> Stepwise[BuiltCluster | None]:
         self.is_stale = False
-        return self._builder.build() if self._builder is not None else None
+        return (yield from self._builder.build_stepwise()) if self._builder is not None else None
 
 
 class TopologySource:
@@ -62,16 +62,16 @@ class TopologySource:
             if name in self._nodes:
                 draft.put(self._nodes[name])
             yield
-        return draft.build()
+        return (yield from draft.build_stepwise())
 
     def commit(self) -> None:
         """Put the document in force from which cells were prepared."""
         assert self._next is not None
         self._present, self._next = self._next, None
 
-    def build(self) -> BuiltCluster | None:
+    def build_stepwise(self) -> Stepwise[BuiltCluster | None]:
         """Build the cells of nodes that have changed; the others stay as they are."""
-        return self._present.build()
+        return self._present.build_stepwise()
 
     def put_node(self, node: KubeNode) -> bool:
         """Note a node that joined or changed; return False if it is as it was."""

@@ -73,11 +73,12 @@ def with_amounts(due: Charge, pods: Sequence[ManagedPod]) -> Charge:
     """Return a charge with the CPU and memory of its pods; missing members are like the others."""
     counted = replace(
         due,
+        each=None,
         leaf_count=sum(pod.leaf_count for pod in pods),
         cpu_millis=sum(pod.cpu_millis for pod in pods),
         memory_bytes=sum(pod.memory_bytes for pod in pods),
     )
-    return counted.resized(due.leaf_count)
+    return replace(counted.resized(due.leaf_count), each=due.each)
 
 
 def _find_group(pod: ManagedPod, policy: Policy) -> GroupName | None:

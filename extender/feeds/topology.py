@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+from collections.abc import Callable
 from typing import Final, NoReturn
 
 from extender.cells.observe.reconfiguration import Effect, GangEffect
@@ -10,6 +11,7 @@ from extender.cluster.cluster import Cluster
 from kube.follow.policies import PolicySink
 from kube.marks import DEFAULT_LEAF_RESOURCES
 from policy.errors import Problem
+from policy.submission import GangKey
 from policy.wording import count_of
 from service.tasks import in_slices, wait_up_to
 
@@ -39,6 +41,8 @@ class TopologyFollower:
         """The promises that nodes do not back, as reported last."""
         self._warned: list[str] = []
         """The paths of warnings about nodes, as reported last."""
+        self.on_downgraded: list[Callable[[GangKey], None]] = []
+        """Callbacks that run with each gang that a change has left without a guarantee."""
         self.usable = asyncio.Event()
         """Set once there is a valid Cluster document, or none at all."""
         policies.on_change.append(self._follow)
@@ -100,6 +104,10 @@ class TopologyFollower:
         problems = [str(problem) for problem in self._cluster.problems]
         extra = {"gangs": len(effects), "changed": [effect.reason for effect in changed]}
         logger.info("cells built", extra={**extra, "problems": problems})
+        for one in changed:
+            if one.effect is Effect.DOWNGRADED:
+                for tell in self.on_downgraded:
+                    tell(one.gang)
         self._report_promises(problems)
         self._report_nodes()
 

@@ -10,6 +10,7 @@ Imported by `extender.wiring` and `extender.app`.
     run_facts     a run, translated for the history
     run_recorder  follows pods, records runs, and repeats what is not recorded
     run_metrics   counts of what is recorded
+    turns         few questions to the history at once
     queries       what parameters of requests mean
     prediction_routes  `/v1/predictions`
     run_routes    `/v1/runs` and `/v1/usage`

@@ -2,7 +2,7 @@
 
     /healthz /readyz /leader   every caller: kubelets and load balancers have no credentials
     /v1/extender/…             only kube-scheduler's client certificate: verbs can bind pods
-    /v1/runs /v1/usage /v1/predictions
+    /v1/queue /v1/runs /v1/usage /v1/predictions /v1/limits
                                every Kubernetes token, for what concerns its owner; all, if its
                                owner has the right of the next line
     everything else            any client certificate of our CA, or a Kubernetes token whose owner
@@ -23,6 +23,7 @@ from aiohttp import web
 
 from certs.clients import SCHEDULER, Client, client_of
 from extender.inspection.tokens import TokenCheck
+from kube.api.token_reviews import ApiUser
 from service.http import Handler, json_answer
 
 INSPECTOR_ROLE: Final = "cellgate-inspector"
@@ -30,8 +31,10 @@ INSPECTOR_ROLE: Final = "cellgate-inspector"
 
 OPEN: Final = frozenset({"/healthz", "/readyz", "/leader"})
 VERBS: Final = "/v1/extender/"
-OWN: Final = frozenset({"/v1/runs", "/v1/usage", "/v1/predictions"})
+OWN: Final = frozenset({"/v1/limits", "/v1/predictions", "/v1/queue", "/v1/runs", "/v1/usage"})
 """What every user may read as far as it is about the own gangs."""
+CALLER: Final = web.RequestKey("caller", ApiUser)
+"""The key of a request that came with a token: its owner."""
 OWN_ONLY: Final = web.RequestKey("own_only", str)
 """The key of a request whose caller may read only that: the name of the caller."""
 _BEARER: Final = re.compile(r"[Bb]earer +([\x21-\x7e]{1,8192}) *")
@@ -74,6 +77,7 @@ class AccessGuard:
         person = await self._tokens.identify(token)
         if person is None:
             return _Refusal(401, "the API server does not know this token, or it has expired")
+        request[CALLER] = person
         verb = "get" if request.method == "HEAD" else request.method.lower()
         if not await self._tokens.may(person, verb=verb, path=request.path):
             if _route_of(request) in OWN:

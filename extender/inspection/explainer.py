@@ -16,10 +16,11 @@ from extender.inspection.json_views import (
 from extender.inspection.waiting_view import WaitingView
 from extender.outcomes.gang_ends import GangEnds
 from extender.planning.class_raiser import ClassRaiser
-from kube.read.managed_pod import ManagedPod
+from kube.read.managed_pod import ManagedPod, charged_gang
 from policy.errors import BackendError
 from policy.submission import GangKey
 from state.log.log import DecisionLog
+from state.log.records import DecisionRecord
 
 _DECISIONS: Final = 20
 _SEARCHED: Final = 500
@@ -97,19 +98,19 @@ class Explainer:
         if waiting is not None:
             shape["waiting"] = self._waiting.show(waiting, self._waiting.places())
         shape["siblings"] = self._siblings(pod)
-        return shape | await self._decisions(str(pod.gang.key))
+        return shape | await self._decisions(pod.gang.key, charged_gang(pod))
 
     async def _explain_gone(self, name: str) -> JsonObject | None:
         """Explain a gang without pods, by the name of it, of its workload or of a pod it had."""
         end, known = self._ends.find(name), self._ends.gang_of(name)
-        gang = str(known) if known is not None else await self._find_gang(name)
-        decisions = await self._decisions(gang)
+        gang = known or await self._find_gang(name)
+        decisions = await self._decisions(gang, self._ends.charged_as(gang))
         if known is None and not decisions["decisions"]:
             return None
         ended = {"ended": show_end(end)} if end is not None else {}
-        return {"gang": gang, "state": "gone"} | ended | decisions
+        return {"gang": str(gang), "state": "gone"} | ended | decisions
 
-    async def _find_gang(self, name: str) -> str:
+    async def _find_gang(self, name: str) -> GangKey:
         """Find the gang of a pod that ended before this leader began, in the log.
 
         Controllers name pods after the workload, which often names the gang: each part of the name
@@ -118,11 +119,11 @@ class Explainer:
         namespace, _, rest = name.partition("/")
         for _ in range(min(rest.count("-"), _MOST_PARTS)):
             rest = rest.rpartition("-")[0]
-            gang = f"{namespace}/{rest}"
+            gang = GangKey(namespace, rest)
             for row in (await self._decisions(gang, most=_SEARCHED))["decisions"]:
                 if row["details"].get("pod") == name:
                     return gang
-        return name
+        return GangKey(*name.split("/", 1))
 
     def foreign(self) -> dict[str, JsonObject]:
         """Show the pods that use leaf cells and that Cellgate did not place, by name."""
@@ -203,13 +204,20 @@ class Explainer:
             if other.uid != pod.uid
         ]
 
-    async def _decisions(self, gang: str, *, most: int = _DECISIONS) -> JsonObject:
-        """Show what the log has; the rest of the explanation does not need it."""
+    async def _decisions(self, *gangs: GangKey, most: int = _DECISIONS) -> JsonObject:
+        """Show what the log has; the rest of the explanation does not need it.
+
+        A pod that Kubernetes names has no name when it is admitted: that decision is about the
+        name of its charge.
+        """
+        records: list[DecisionRecord] = []
         try:
-            records = await self._log.recent(most, subject=gang)
+            for subject in dict.fromkeys(map(str, gangs)):
+                records += await self._log.recent(most, subject=subject)
         except BackendError as exc:
             return {"decisions": [], "problem": f"the decision log cannot be read now: {exc}"}
-        return {"decisions": [show_record(record) for record in records]}
+        newest = sorted(records, key=lambda record: record.at, reverse=True)[:most]
+        return {"decisions": [show_record(record) for record in newest]}
 
 
 def _names(pod: ManagedPod) -> set[str]:

@@ -10,7 +10,9 @@ from typing import Final
 
 from aiohttp import web
 
+from extender.inspection.access import CALLER, OWN_ONLY
 from extender.inspection.json_views import JsonObject, if_any
+from kube.api.token_reviews import ApiUser
 from policy.errors import BackendError, RequestError
 from policy.policy import Policy
 from policy.quotas.admission import describe_use
@@ -29,6 +31,15 @@ _HELD: Final = {
     "cpuMillis": Measure.CPU_MILLIS,
     "memoryBytes": Measure.MEMORY_BYTES,
 }
+_MEASURES: Final = {
+    **{measure: name for name, measure in _HELD.items()},
+    Measure.LEAF_CELLS_OF_TYPE: "leafCells",
+    Measure.HOURS_DAY: "leafCellHours.day",
+    Measure.HOURS_WEEK: "leafCellHours.week",
+    Measure.HOURS_MONTH: "leafCellHours.month",
+    Measure.HOURS_TOTAL: "leafCellHours.total",
+}
+"""The names of limits, as in the Quotas document where the units are the same."""
 
 
 class LimitRoutes:
@@ -43,25 +54,32 @@ class LimitRoutes:
         app.router.add_get("/v1/limits", self._answer)
 
     async def _answer(self, request: web.Request) -> web.Response:
-        return json_answer(await self.show(request.query))
+        own, caller = request.get(OWN_ONLY), request.get(CALLER)
+        if own is not None and ("groups" in request.query or request.query.get("user", own) != own):
+            why = f"{own} may read only their own limits; leave user and groups out"
+            raise web.HTTPForbidden(text=why)
+        return json_answer(await self.show(request.query, caller=caller))
 
-    async def show(self, query: Mapping[str, str]) -> JsonObject:
-        """Show the limits of the user that a request names.
+    async def show(self, query: Mapping[str, str], *, caller: ApiUser | None = None) -> JsonObject:
+        """Show the limits of the user that a request names, or else of its caller.
 
-        Raises RequestError if it names none, and BackendError if usage cannot be read.
+        Raises RequestError if neither is known, and BackendError if usage cannot be read.
         """
-        if not query.get("user"):
+        name = query.get("user") or (caller.name if caller is not None else "")
+        if not name:
             raise RequestError.at("user", "must name a user, such as ?user=alice")
         if self._ledger is None:
             raise BackendError("this extender has no ledger")
-        user, policy = UserName(query["user"]), self._policy()
-        told = [name for name in query.get("groups", "").split(",") if name]
+        user, policy = UserName(name), self._policy()
+        told = [one for one in query.get("groups", "").split(",") if one]
+        if caller is not None and caller.name == name:
+            told += caller.groups
         groups = policy.identity.groups_of(user, told)
         own = [group for group in policy.quotas.groups if group.has(user, groups)]
         usage = await self._read_usage(user, own)
         return {
             "user": user,
-            "groups": list(groups),
+            "groups": list(dict.fromkeys([*groups, *(group.name for group in own)])),
             "held": {key: usage[Scope(user)].used(measure) for key, measure in _HELD.items()},
             "limits": [
                 _show_limit(limit, group, usage[limit.scope]) for group, limit in _limits(user, own)
@@ -94,10 +112,10 @@ def _show_limit(limit: Limit, group: QuotaGroup, usage: ScopeUsage) -> JsonObjec
     return {
         "group": group.name,
         **if_any("user", limit.scope.user),
-        "measure": limit.measure,
+        "measure": _MEASURES[limit.measure],
         **if_any("leafType", limit.leaf_type),
         "used": used,
-        "most": limit.most,
+        "most": round(limit.most) if limit.most == round(limit.most) else limit.most,
         "over": group.over,
         "text": describe_use(limit, used),
     }

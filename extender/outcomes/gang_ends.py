@@ -13,7 +13,7 @@ from uuid import UUID
 
 from extender.cluster.cluster import Cluster
 from extender.outcomes.pod_events import PodEvents
-from kube.read.managed_pod import ManagedPod
+from kube.read.managed_pod import ManagedPod, charged_gang
 from kube.read.suspension import ReclaimMark
 from kube.read.workloads import Workload
 from policy.submission import GangKey
@@ -52,6 +52,8 @@ class GangEnds:
         self._last: BoundedMap[GangKey, GangEnd] = BoundedMap(_REMEMBERED)
         self._by_name: BoundedMap[str, GangKey] = BoundedMap(_REMEMBERED)
         """Gangs by `namespace/name` of the gang, of its workload and of its pods."""
+        self._charges: BoundedMap[GangKey, GangKey] = BoundedMap(_REMEMBERED)
+        """Names under which gangs were charged, where these are others."""
 
     def evicted(self, pod: ManagedPod, *, why: str, is_new: bool) -> None:
         """A pod of a gang was ended by itself; `is_new` if by this leader."""
@@ -103,6 +105,12 @@ class GangEnds:
         self._by_name[str(pod.gang.key)] = self._by_name[pod.display_name] = pod.gang.key
         if pod.workload is not None:
             self._by_name[f"{pod.namespace}/{pod.workload.name}"] = pod.gang.key
+        if (charged := charged_gang(pod)) != pod.gang.key:
+            self._charges[pod.gang.key] = charged
+
+    def charged_as(self, gang: GangKey) -> GangKey:
+        """Return the name under which a gang was charged, which its admission has in the log."""
+        return self._charges.get(gang) or gang
 
     def gang_of(self, name: str) -> GangKey | None:
         """Return the gang that had a pod or a workload of this `namespace/name`, or its own."""

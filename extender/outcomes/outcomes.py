@@ -88,13 +88,17 @@ class Outcomes:
         self._metrics.count_decision(decision)
         if isinstance(decision, Place):
             for gang in decision.downgraded:
-                self.downgrades[gang] = self._clock.now()
-                self._events.downgraded(self._members(gang), by=decision.request.gang)
+                self.gang_downgraded(gang, by=decision.request.gang)
         elif isinstance(decision, Preempt) and decision.seats and ended_by is not None:
             cause = "borrowed" if self._are_borrowers(decision.victims) else "priority"
             self._metrics.preemptions.labels(ended_by, cause).inc()
             for tell in self.on_victims:
                 tell(decision)
+
+    def gang_downgraded(self, gang: GangKey, *, by: GangKey | None = None) -> None:
+        """A gang runs on without a guarantee: by another gang, or because promises changed."""
+        self.downgrades[gang] = self._clock.now()
+        self._events.downgraded(self._members(gang), by=by)
 
     def _members(self, gang: GangKey) -> list[ManagedPod]:
         members = map(self._pods.get, self._cluster.members.of_gang(gang))
@@ -108,13 +112,15 @@ class Outcomes:
     # -- gangs that the planner places
 
     def gang_waits(self, gang: GangKey, pod: ManagedPod, reason: Reason) -> None:
-        """A gang waits; `pod` is the member that carries the Event. No news: no change, no cost."""
+        """A gang waits; `pod` is the member that carries the Event. New numbers make no Event."""
         entry = WaitingEntry(gang=gang, pod=pod, reason=reason, since=self._clock.now())
         before = self.waiting.gangs.get(gang)
         if before is not None and self._cluster.has_place(before.pod.uid):
             del self.waiting.gangs[gang]  # a part of the gang starts: those that wait are told
         if self.waiting.put_gang(entry):
             self.notes.gang_waits(entry)
+        elif before is not None and before.reason.text != reason.text:
+            self.notes.renew(before, reason)
 
     def gang_resumed(self, gang: GangKey) -> None:
         """A gang does not wait any more, or not for what was reported: it may have its places."""

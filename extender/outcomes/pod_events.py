@@ -38,13 +38,16 @@ class PodEvents:
         cells = ", ".join(map(str, placement.leaf_cells))
         self._write(pod, "Placed", f"placed on node {placement.node}, leaf cells {cells}")
 
-    def downgraded(self, members: Sequence[ManagedPod], *, by: GangKey) -> None:
-        """Say that a gang goes on without a guarantee."""
+    def downgraded(self, members: Sequence[ManagedPod], *, by: GangKey | None) -> None:
+        """Say that a gang goes on without a guarantee: by another gang, or by other promises."""
         for pod in members:
-            message = (
-                f"gang {pod.gang.key} is now opportunistic and may be preempted: gang {by} has a "
-                f"higher priority and needs the share of VC {pod.vc}"
+            why = (
+                f"gang {by} has a higher priority and needs the share of VC {pod.vc}"
+                if by is not None
+                else f"promises to VC {pod.vc}, or the nodes that back them, have changed, and the "
+                "VC has no cells left for it"
             )
+            message = f"gang {pod.gang.key} is now opportunistic and may be preempted: {why}"
             self._write(pod, "Downgraded", message)
 
     def raised(self, pod: ManagedPod, *, why: str) -> None:

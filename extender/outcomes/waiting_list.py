@@ -1,6 +1,6 @@
 """Gangs and pods that wait: for which reason, and since when.
 
-A gang that the planner places waits as a whole: one entry, which changes only with the reason. A
+A gang that the planner places waits as a whole: one entry, which changes with the reason. A
 pod that was never gated waits by itself, because kube-scheduler asks about one pod at a time.
 """
 
@@ -82,7 +82,7 @@ class WaitingList:
         return False
 
     def put_gang(self, entry: WaitingEntry) -> bool:
-        """Note that a gang waits; False, and no change, if it is for the same reason as before."""
+        """Note that a gang waits; False, and no change, if it is for a reason of the same code."""
         before = self.gangs.get(entry.gang)
         if before is not None and before.reason.code is entry.reason.code:
             return False

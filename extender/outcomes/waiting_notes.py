@@ -15,7 +15,7 @@ from dataclasses import replace
 from typing import Final, NoReturn, Protocol
 
 from extender.cells.lasting_sentences import lasting_text
-from extender.cells.model import ReasonCode
+from extender.cells.model import Reason, ReasonCode
 from extender.feeds.pod_feed import PodSink
 from extender.metrics import ExtenderMetrics
 from extender.outcomes.pod_events import PodEvents
@@ -91,6 +91,13 @@ class WaitingNotes:
         else:
             self._tell(entry, entry.reason.text)
         self.refresh(entry)
+
+    def renew(self, entry: WaitingEntry, reason: Reason) -> None:
+        """The numbers of a reason have changed; the lasting sentence rarely changes with them."""
+        said = _message(entry)
+        entry.reason = reason
+        if _message(entry) != said:
+            self.refresh(entry)
 
     def refresh(self, entry: WaitingEntry) -> None:
         """Compare what the members of a gang say with why it waits."""

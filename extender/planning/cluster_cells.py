@@ -26,7 +26,7 @@ class ClusterCells:
     ) -> None:
         self.cluster = cluster
         self._pods = pods
-        self._outcomes = outcomes
+        self.outcomes = outcomes
         self.calls = calls
         self.plan = cluster.plan
         self.is_ready = cluster.is_ready
@@ -69,7 +69,7 @@ class ClusterCells:
             reserved_for=reserved_for,
         )
         decision = self.cluster.apply(decision, candidate_nodes=candidate_nodes, context=context)
-        self._outcomes.decided(decision, ended_by=EndedBy.CELLGATE if may_preempt else None)
+        self.outcomes.decided(decision, ended_by=EndedBy.CELLGATE if may_preempt else None)
         return decision
 
     def forget_member(self, member: PodUid) -> None:

@@ -10,16 +10,17 @@ from collections.abc import Callable, Collection, Sequence
 from contextlib import AbstractAsyncContextManager
 from typing import Final, NoReturn, TypeVar
 
+from extender.cells.freed_cells import FreedCells
 from extender.cells.model import MemberRequest, Reason, ReasonCode
 from extender.cells.views.listings import Stepwise
 from extender.feeds.own_failures import OwnFailures
 from extender.feeds.pod_feed import PodSink
 from extender.feeds.pod_needs import PodNeeds
 from extender.feeds.requests import ToRequest
-from extender.outcomes.outcomes import Outcomes
 from extender.planning.action_executor import ActionExecutor
 from extender.planning.cluster_cells import ClusterCells
 from extender.planning.held_pods import HOLDING, HeldPods, gang_of, unknown_class
+from extender.planning.pod_ranks import PodRanks
 from extender.planning.queued_pods import QueuedPods
 from extender.planning.silent_schedulers import SilentSchedulers
 from extender.queue.gang_planner import GangPlanner
@@ -50,8 +51,8 @@ class PlanningLoop:
         to_request: ToRequest,
         held: HeldPods,
         executor: ActionExecutor,
-        outcomes: Outcomes,
         clock: Clock,
+        ranks: PodRanks | None = None,
     ) -> None:
         self._pods = pods
         self._needs = needs
@@ -63,11 +64,18 @@ class PlanningLoop:
         self._has_place = cells.has_place
         self._schedulers = SilentSchedulers(monotonic=clock.monotonic)
         self._executor = executor
-        self._outcomes = outcomes
+        self._outcomes = cells.outcomes
         self._clock = clock
         self._calls = cells.calls
         self._prepare = cells.cluster.prepare_stepwise
-        self._gangs = GangPlanner(cells, needs.nodes, cells.calls)
+        self._gangs = GangPlanner(
+            cells,
+            needs.nodes,
+            cells.calls,
+            order=ranks.order if ranks else None,
+            run_times=ranks.run_times if ranks else None,
+        )
+        self.ranking = self._gangs.ranking
         self.reservations = self._gangs.reservations
         self._news = asyncio.Event()
         needs.nodes.room.on_growth.append(self._news.set)
@@ -95,9 +103,13 @@ class PlanningLoop:
 
         return note_and_plan
 
-    def wake(self) -> None:
-        """Retry waiting gangs: leaf cells may have become free, joined or changed."""
-        self._gangs.wake()
+    def wake(self, freed: FreedCells | None = None) -> None:
+        """Retry waiting gangs: leaf cells became free; None: others joined or changed."""
+        self._gangs.wake(freed)
+        self._news.set()
+
+    def plan_soon(self) -> None:
+        """Let the loop plan soon: gangs may have changed places in the queue."""
         self._news.set()
 
     def rerank(self) -> Stepwise[None]:
@@ -257,10 +269,6 @@ class PlanningLoop:
         """The number of gangs whose bindings are held."""
         return len(self._gangs.held)
 
-    def in_order(self) -> list[GangKey]:
-        """Return the gangs that wait for cells, in the order in which they are planned."""
-        return self._gangs.in_order()
-
     def held_reason(self, gang: GangKey) -> Reason | None:
         """Explain why the bindings of a gang are held, if they are."""
         return self._gangs.held.reason(gang)
@@ -284,6 +292,7 @@ class PlanningLoop:
         """Make a step, and return the request for which a decision is to be prepared, if any."""
         now = self._clock.monotonic()
         self._observe_unscheduled()
+        self.ranking.note_time(self._clock.now().timestamp())
         step = self._gangs.step(now=now)
         self._report(step, now=now)
         for action in step.actions:
@@ -303,7 +312,8 @@ class PlanningLoop:
     def _report(self, step: StepResult, *, now: float) -> None:
         for pod, reason in self._held.take_due(now):
             entry = self._outcomes.waiting.gangs.get(gang_of(pod))
-            if entry is None or entry.reason.code in HOLDING:
+            told = entry.reason.code if entry is not None else None
+            if told is None or (told in HOLDING and told is not reason.code):
                 self._outcomes.gang_waits(gang_of(pod), pod, reason)
         for gang, notice in step.notices.items():
             if notice is None:

@@ -45,4 +45,7 @@ class QueuedPods:
             # A PodGroup gives the least number of members; there may be more.
             alone=to_single_request(request, pod) if pod.gang.size is None else None,
             first_asked=self._pods.workloads.first_asked(pod),
+            user=pod.charged_user,
+            group=pod.charged_group,
+            class_name=pod.charged_class or "",
         )

@@ -1,8 +1,8 @@
 """Gangs that wait for quota: they are planned once they are charged.
 
 The webhook admitted them without a charge, because their group queues what is over its quota. They
-are charged as soon as the ledger has room for them, the oldest first. A gang that was charged keeps
-its charge while it waits for leaf cells, like every other waiting gang.
+are charged as soon as the ledger has room for them, in the order of the Queues document. A gang
+that was charged keeps its charge while it waits for leaf cells, like every other waiting gang.
 
 The ledger is asked about gangs of which a member appeared, or of whose user or group charges have
 ended, and about all of them after a change of the policy and from time to time.
@@ -17,11 +17,13 @@ from typing import Final, NoReturn
 from extender.feeds.charges import to_charge, with_amounts
 from extender.feeds.pod_feed import PodSink
 from extender.feeds.requests import GangSizeSource, members_left
+from extender.queue.lines.gang_places import Rank
 from kube.follow.policies import PolicySink
 from kube.read.managed_pod import ManagedPod, charged_gang
 from policy.errors import BackendError, ConflictError
+from policy.quotas.admission import describe_use
 from policy.quotas.charge import Charge
-from policy.quotas.limits import Limit, Scope
+from policy.quotas.limits import Exceeded, Limit, Scope
 from policy.quotas.overflow import scopes_of
 from policy.submission import GangKey
 from service.tasks import wait_up_to
@@ -32,6 +34,9 @@ logger = logging.getLogger(__name__)
 _EVERY_SECONDS: Final = 10.0
 """How often all gangs are tried: hours of a new day, or a charge that another program ended."""
 _PAUSE_SECONDS: Final = 0.5
+
+
+RankOf = Callable[[Sequence[ManagedPod]], Rank]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,7 +57,10 @@ class QuotaQueue:
         sizes: GangSizeSource,
         policies: PolicySink,
         term: Callable[[], LeaderTerm],
+        rank_of: RankOf,
     ) -> None:
+        """`rank_of` ranks a gang by its pods: the lowest rank is charged first."""
+        self._rank_of = rank_of
         self._ledger = ledger
         self._pods = pods
         self._sizes = sizes
@@ -61,6 +69,8 @@ class QuotaQueue:
         self._charged: set[GangKey] = set()
         self._waiting: dict[GangKey, _Waiting] = {}
         """Gangs by the names under which they are charged."""
+        self._lacks: dict[GangKey, tuple[Exceeded, ...]] = {}
+        """The limits without room for each of them, as they were when it was last tried."""
         self._freed: set[Scope] = set()
         """Accounts whose gangs are to be tried."""
         self._news = asyncio.Event()
@@ -113,24 +123,34 @@ class QuotaQueue:
             await asyncio.sleep(_PAUSE_SECONDS)
 
     async def charge(self, freed: Collection[Scope] | None = None) -> None:
-        """Try each waiting gang once, the oldest first; after a refusal, skip the gangs like it.
+        """Try each waiting gang once, in their order; after a refusal, skip the gangs like it.
 
         Where `freed` is given, only gangs that are charged to these accounts are tried.
         """
-        too_much: dict[Hashable, Charge] = {}
-        for pod, *others in self._oldest_first(freed):
+        too_much: dict[Hashable, tuple[Charge, tuple[Exceeded, ...]]] = {}
+        for pod, *others in self.by_rank(freed):
             charge = self._due(pod, others)
-            if charge is None or _is_at_least(charge, too_much.get(_kind(charge))):
+            if charge is None:
+                continue
+            smaller, lacks = too_much.get(_kind(charge), (None, ()))
+            if _is_at_least(charge, smaller):
+                self._lacks[charge.gang] = lacks
                 continue
             try:
-                is_charged = await self._try(charge, pod)
+                lacks = await self._try(charge, pod)
             except ValueError as exc:  # a forged decision: the gang waits, the others go on
                 logger.warning("gang cannot be charged", extra={"error": str(exc)})
                 continue
-            if is_charged:
-                self._note_charged(pod)
+            if lacks:
+                too_much[_kind(charge)] = charge, lacks
+                self._lacks[charge.gang] = lacks
             else:
-                too_much[_kind(charge)] = charge
+                self._note_charged(pod)
+
+    def lacks(self, pod: ManagedPod) -> list[str]:
+        """Say which limits have no room for the gang of a pod that waits for quota."""
+        found = self._lacks.get(charged_gang(pod), ())
+        return [describe_use(one.limit, one.used) for one in found]
 
     def _due(self, first: ManagedPod, others: Sequence[ManagedPod]) -> Charge | None:
         """Return what to charge a gang; None while members are missing, or if it does not say.
@@ -156,13 +176,16 @@ class QuotaQueue:
         charge = with_amounts(charge, [first, *others])
         return replace(charge, places=late, leaf_count_each=each) if late else charge
 
-    async def _try(self, charge: Charge, pod: ManagedPod) -> bool:
-        """Charge a gang; True also if an earlier leader has charged it."""
+    async def _try(self, charge: Charge, pod: ManagedPod) -> tuple[Exceeded, ...]:
+        """Charge a gang, or return the limits that have no room for it.
+
+        A gang that an earlier leader has charged is charged.
+        """
         answer = await self._ledger.charge(charge, limits=self._limits(pod))
         if isinstance(answer, Refused):
-            return False
+            return answer.exceeded
         await self._ledger.confirm([charge.gang], term=self._term())
-        return True
+        return ()
 
     def _limits(self, pod: ManagedPod) -> tuple[Limit, ...]:
         """Return what its group allows now; no limits if the group has no quotas any more."""
@@ -171,19 +194,14 @@ class QuotaQueue:
         group = self._policies.policy.quotas.group(pod.charged_group)
         return group.limits(pod.submitter) if group is not None else ()
 
-    def in_order(self) -> list[GangKey]:
-        """Return the gangs that wait for quota, in the order in which they are charged."""
-        return [pods[0].gang.key for pods in self._oldest_first()]
-
-    def _oldest_first(self, freed: Collection[Scope] | None = None) -> list[list[ManagedPod]]:
+    def by_rank(self, freed: Collection[Scope] | None = None) -> list[list[ManagedPod]]:
         """Return the pods of every gang that waits, or of those charged to some accounts."""
         found = (
             self._members(charged, waiting.gang)
             for charged, waiting in self._waiting.items()
             if freed is None or any(scope in freed for scope in waiting.scopes)
         )
-        asked = self._pods.workloads.first_asked
-        return sorted((pods for pods in found if pods), key=lambda pods: asked(pods[0]))
+        return sorted((pods for pods in found if pods), key=self._rank_of)
 
     def _members(self, charged: GangKey, gang: GangKey) -> list[ManagedPod]:
         """Return the pods of a gang; none if they are charged under another name since."""
@@ -191,6 +209,7 @@ class QuotaQueue:
         return sorted(ours, key=lambda pod: (pod.created, pod.uid))
 
     def _note_charged(self, pod: ManagedPod) -> None:
+        self._lacks.pop(charged_gang(pod), None)
         if self._waiting.pop(charged_gang(pod), None) is None:
             return  # it has ended: the ledger is corrected, and a gang of the same name pays anew
         self._charged.add(charged_gang(pod))
@@ -208,6 +227,7 @@ class QuotaQueue:
     def _note_ended(self, pod: ManagedPod) -> None:
         if pod.is_charged_alone or not self._pods.of_gang(pod.gang.key):
             self._waiting.pop(charged_gang(pod), None)
+            self._lacks.pop(charged_gang(pod), None)
             self._charged.discard(charged_gang(pod))
 
 

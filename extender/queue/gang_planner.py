@@ -11,15 +11,18 @@ a while, so every step starts from the latest state and keeps no conclusion that
         └──── members vanished ────┘  └── lease not used in time, node refused ──┘
 """
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable
 from dataclasses import replace
+from math import inf
 
+from extender.cells.freed_cells import FreedCells
 from extender.cells.model import Place, Preempt, Reject, Wait
 from extender.cells.views.listings import Stepwise
 from extender.queue.attempts import Attempts
 from extender.queue.contended_nodes import ContendedNodes
 from extender.queue.held_bindings import GivenUp, HeldBindings
 from extender.queue.in_flight import InFlightPods
+from extender.queue.lines.sleepers import lack_of
 from extender.queue.member_places import (
     is_bound,
     is_too_few,
@@ -31,6 +34,8 @@ from extender.queue.member_places import (
 )
 from extender.queue.model import Action, EvictPod, QueuedPod, ReleaseHelper, StepResult
 from extender.queue.notices import Notices
+from extender.queue.order.gang_order import GangOrder
+from extender.queue.order.ranking import Ranking
 from extender.queue.ports import BindCalls, Cells, Nodes, RunTimes, UnknownRunTimes
 from extender.queue.queued_gang import PriorityOf, QueuedGang
 from extender.queue.refused_places import RefusedPlaces
@@ -59,13 +64,22 @@ class GangPlanner:
         cells: Cells,
         nodes: Nodes,
         calls: BindCalls,
-        run_times: RunTimes = UnknownRunTimes(),  # noqa: B008 - it has no state
+        *,
+        order: GangOrder | None = None,
+        run_times: RunTimes | None = None,
     ) -> None:
         self._cells = cells
         self._nodes = nodes
         self._seen = SeenGangs()
         self.note_finished = self._seen.note_finished
         self._waiting = WaitingGangs()
+        self.ranking = Ranking(
+            order or GangOrder(),
+            run_times or UnknownRunTimes(),
+            seen=self._seen,
+            waiting=self._waiting,
+        )
+        """The ranks of all gangs that wait."""
         self._attempts = Attempts()
         self._refused = RefusedPlaces()
         self._contended = ContendedNodes(cells)
@@ -82,9 +96,17 @@ class GangPlanner:
         )
         self.reopen_node = self._places.reopen_node
         self.reservations = Reservations(
-            cells, nodes, run_times, seen=self._seen, waiting=self._waiting
+            cells,
+            nodes,
+            run_times or UnknownRunTimes(),
+            seen=self._seen,
+            waiting=self._waiting,
+            ranking=self.ranking,
         )
         """Cells that are kept for gangs which wait for long."""
+        self.lose_node = self._places.lose_node
+        self.expire = self._places.expire
+        self.unseat = self._places.unseat
         self._prepared: GangKey | None = None
         """The gang for which the last step asked to prepare a decision."""
         self._notices = Notices()
@@ -94,10 +116,6 @@ class GangPlanner:
     def knows(self, uid: PodUid) -> bool:
         """Tell whether the planner has seen a pod."""
         return uid in self._seen.pods
-
-    def in_order(self) -> list[GangKey]:
-        """Return the gangs that wait for cells, in the order in which they are planned."""
-        return self._waiting.in_order()
 
     def see(self, pod: QueuedPod) -> None:
         """A pod that our gate holds or held appeared or changed."""
@@ -117,38 +135,16 @@ class GangPlanner:
             yield
 
     def lose(self, uid: PodUid) -> None:
-        """A pod, queued or not, ended or was deleted."""
+        """A pod, queued or not, ended or was deleted; `wake` says which leaf cells it leaves."""
         gang = self._seen.find_of(uid)
         self._seen.drop(uid)
         if gang is not None:
             self._forget_gone(gang.key)
         self._settle_member(uid)
-        self.wake()
 
-    def wake(self) -> None:
-        """Leaf cells became free, joined or changed."""
-        self._waiting.wake()
-
-    def expire(self, gangs: Sequence[GangKey]) -> None:
-        """The leases of these gangs expired: each gang now waits behind all gangs of its rank.
-
-        A gang may lack something else than leaf cells. At the head of the queue it would hold
-        leaf cells again and again without using them.
-        """
-        for key in gangs:
-            gang = self._seen.find(key)
-            if gang is not None and not self._in_flight.is_held_back(key):
-                self._seen.send_back(gang)
-        self.unseat(gangs)
-
-    def unseat(self, gangs: Sequence[GangKey]) -> None:
-        """Members of these gangs that are not bound have lost their places."""
-        for key in gangs:
-            gang = self._seen.find(key)
-            for uid in gang.pods if gang is not None else ():
-                self._in_flight.leave(uid)
-            self._seen.note_change(key)
-            self._waiting.wake()
+    def wake(self, freed: FreedCells | None = None) -> None:
+        """Leaf cells became free; None: others joined or changed."""
+        self._waiting.wake(freed)
 
     def give_up_on(self, victim: GangKey) -> None:
         """A victim takes too long to end: gangs that wait for it are planned again."""
@@ -184,13 +180,6 @@ class GangPlanner:
         self._refused.forget(uid)
         if self.held.arrive(uid, self._seen.find_of(uid), now=now):
             self._note_change_of(uid)  # members that were refused before count from now on
-
-    def lose_node(self, node: NodeName) -> None:
-        """A node left or cannot be used for now: its unbound pods give up their places."""
-        for uid in self._seen.pods:
-            placement = None if self._cells.is_bound(uid) else self._cells.placement(uid)
-            if placement is not None and placement.node == node:
-                self._refused.lose_node(uid)
 
     def _settle_member(self, uid: PodUid) -> None:
         self._attempts.forget(uid)
@@ -299,9 +288,10 @@ class GangPlanner:
                 self._waiting.pause(gang.key, until=gang.resumes_at)
             elif unplaced(gang, self._cells):
                 self.reservations.classify(gang)
-                self._waiting.put(gang.key, shape_now(gang, self._cells), gang.rank)
+                self._waiting.put(gang.key, shape_now(gang, self._cells), self.ranking.of(gang))
             else:
                 self._waiting.remove(gang.key)
+                self.ranking.start(gang.key)
                 self.reservations.note_placed(gang.key)
                 self._plan_surplus_alone(gang)
                 self._notices.note_placed(gang)
@@ -325,6 +315,7 @@ class GangPlanner:
         self.reservations.note_gone(gang.key)
         self._waiting.remove(gang.key)
         self._in_flight.cancel(gang.key)
+        self.ranking.forget(gang.key)
         self._seen.forget(gang.key)
 
     def _take_back(self, gang: QueuedGang) -> None:
@@ -346,6 +337,7 @@ class GangPlanner:
 
     def _plan(self, gang: QueuedGang, *, now: float) -> None:
         """Find places for the members that have none."""
+        gang.waits_since = -inf
         disagreement = gang.disagreement()
         if disagreement is not None:
             self._refuse(gang, disagreement)
@@ -374,8 +366,8 @@ class GangPlanner:
 
     def _refuse(self, gang: QueuedGang, decision: Wait | Reject | Preempt) -> None:
         # Its shape is new: a gang that preempts, or whose members disagree, is like no other.
-        self._waiting.put(gang.key, shape_now(gang, self._cells), gang.rank)
-        self._waiting.refuse(gang.key)
+        self._waiting.put(gang.key, shape_now(gang, self._cells), self.ranking.of(gang))
+        self._waiting.refuse(gang.key, lack_of(decision))
         waiting = unplaced(gang, self._cells) or gang.lowest_first()
         self._notices.waits(gang, decision.reason, waiting=waiting)
 

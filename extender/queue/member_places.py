@@ -15,6 +15,7 @@ from extender.cells.model import (
     Reject,
     Wait,
 )
+from extender.queue.lines.shapes import GangShape, shape_of
 from extender.queue.model import QueuedPod
 from extender.queue.ports import Cells
 from extender.queue.queued_gang import QueuedGang
@@ -81,7 +82,8 @@ def unready_request(gang: QueuedGang, cells: Cells) -> MemberRequest | None:
 
 def first_request(gang: QueuedGang, cells: Cells) -> MemberRequest | None:
     """Return the request that is decided first for a gang; None if all members have places."""
-    return next(iter(_requests(gang, unplaced(gang, cells), cells)), None)
+    members = unplaced(gang, cells)
+    return next(iter(_requests(gang, members[:1], cells, among=members)), None)
 
 
 def decide_unplaced(
@@ -106,9 +108,15 @@ def preview_unplaced(gang: QueuedGang, cells: Cells, search: Search) -> Decision
     return for_reservation(lacking, choice.reserved_for)
 
 
-def _requests(gang: QueuedGang, members: Sequence[QueuedPod], cells: Cells) -> list[MemberRequest]:
-    """Return the requests of members, with the sizes of their gang."""
-    sizes = _sizes(gang, members, cells)
+def _requests(
+    gang: QueuedGang,
+    members: Sequence[QueuedPod],
+    cells: Cells,
+    *,
+    among: Sequence[QueuedPod] | None = None,
+) -> list[MemberRequest]:
+    """Return the requests of members, with the sizes of their gang; `among` are all unplaced."""
+    sizes = _sizes(gang, members if among is None else among, cells)
     counts, least = sizes.leaf_counts, sizes.gang_min
     return [replace(pod.request, gang_leaf_counts=counts, gang_min=least) for pod in members]
 

@@ -109,6 +109,13 @@ class QueuedPod:
     first_asked: float | None = None
     """When its workload first asked, if an earlier pod of it ended for another gang."""
 
+    user: str = ""
+    """The user that is charged for it."""
+    group: str | None = None
+    """The group that is charged for it."""
+    class_name: str = ""
+    """The class that it is ranked in."""
+
     @property
     def uid(self) -> PodUid:
         """The UID of the pod."""

@@ -1,4 +1,4 @@
-"""Notices about waiting gangs: one for each change of the reason why a gang waits."""
+"""Notices about waiting gangs: one for each change of the reason, or of its numbers."""
 
 from collections.abc import Sequence
 
@@ -26,8 +26,8 @@ class Notices:
         The first of them carries the notice: a member that runs does not wait.
         """
         is_known = any(pod.uid == gang.noticed_uid for pod in waiting)
-        if gang.noticed != reason.code or not is_known:
-            gang.noticed, gang.noticed_uid = reason.code, waiting[0].uid
+        if gang.noticed != reason or not is_known:
+            gang.noticed, gang.noticed_uid = reason, waiting[0].uid
             self._due[gang.key] = Notice(uid=waiting[0].uid, reason=reason)
 
     def resumed(self, gang: QueuedGang) -> None:
@@ -51,7 +51,7 @@ class Notices:
     def note_complete(self, gang: QueuedGang) -> None:
         """Note that a gang has enough members."""
         self._incomplete.pop(gang.key, None)
-        if gang.noticed is ReasonCode.GATHERING:
+        if gang.noticed is not None and gang.noticed.code is ReasonCode.GATHERING:
             self.resumed(gang)
 
     def forget(self, key: GangKey) -> None:
@@ -61,10 +61,17 @@ class Notices:
     def take(self, now: float) -> dict[GangKey, Notice | None]:
         """Return the new notices, including those of gangs that have been incomplete for long."""
         for gang, since in self._incomplete.values():
-            if now - since >= _GATHERING_SECONDS and gang.noticed is not ReasonCode.GATHERING:
+            if now - since >= _GATHERING_SECONDS and not _knows_members(gang):
                 self.waits(gang, _incomplete(gang), waiting=gang.oldest_first())
         due, self._due = self._due, {}
         return due
+
+
+def _knows_members(gang: QueuedGang) -> bool:
+    """Whether the last notice says how many members exist now."""
+    told = gang.noticed
+    is_gathering = told is not None and told.code is ReasonCode.GATHERING
+    return told is not None and is_gathering and told.arguments["members"] == len(gang.pods)
 
 
 def _incomplete(gang: QueuedGang) -> Reason:

@@ -3,11 +3,11 @@
 from collections import Counter
 from collections.abc import Callable, Collection, Hashable, Mapping
 from dataclasses import dataclass, field, replace
+from math import inf
 
 from extender.cells.answers import disagreement, terms
-from extender.cells.model import ReasonCode, Reject
+from extender.cells.model import Reason, Reject
 from extender.queue.model import LeafCounts, MembersLeft, QueuedPod
-from extender.queue.waiting_gangs import Rank
 from policy.submission import GangKey, NodeName, PodUid
 
 PriorityOf = Callable[[PodUid], int | None]
@@ -45,10 +45,10 @@ class QueuedGang:
     """Whether cells are reserved for it until others have ended."""
     run_class: int = 0
     """A class of expected run times, the shortest first; only short runs use reserved cells."""
-    waits_since: float = 0.0
-    """The gang is ranked as if it had been created then, unless it is younger."""
-    noticed: ReasonCode | None = None
-    """Code of the last notice to its owner; None if the gang has resumed since."""
+    waits_since: float = -inf
+    """The gang is ranked as if it had asked then, unless it is younger; until it is planned."""
+    noticed: Reason | None = None
+    """The last notice to its owner; None if the gang has resumed since."""
     noticed_uid: PodUid | None = None
     """The member that carried the last notice."""
     finished: Mapping[str, LeafCounts] = field(default_factory=dict)
@@ -59,18 +59,23 @@ class QueuedGang:
     """Since when only members are missing that are created later."""
     _in_order: list[QueuedPod] | None = None
     """Its pods, sorted; None after a change."""
+    _first: QueuedPod | None = None
+    _has_begun: bool | None = None
 
     def put(self, pod: QueuedPod) -> None:
         """Note a pod that appeared or changed."""
         self.pods[pod.uid] = pod
         self.late = max(self.late, pod.late, key=len)
-        self._in_order = None
+        self._forget_derived()
 
     def remove(self, uid: PodUid) -> None:
         """Remove a pod."""
         del self.pods[uid]
         self.asleep.discard(uid)
-        self._in_order = None
+        self._forget_derived()
+
+    def _forget_derived(self) -> None:
+        self._in_order = self._first = self._has_begun = None
 
     def lowest_first(self) -> list[QueuedPod]:
         """Return the oldest pods, up to the gang's size, in the order of their ranks."""
@@ -106,8 +111,10 @@ class QueuedGang:
     @property
     def first(self) -> QueuedPod:
         """The oldest pod with leaf cells, or else the oldest: its values count for the gang."""
-        pods = self.oldest_first()
-        return next((pod for pod in pods if not pod.is_helper), pods[0])
+        if self._first is None:
+            pods = self.oldest_first()
+            self._first = next((pod for pod in pods if not pod.is_helper), pods[0])
+        return self._first
 
     @property
     def size(self) -> int:
@@ -150,7 +157,9 @@ class QueuedGang:
     @property
     def has_begun(self) -> bool:
         """Whether a member with leaf cells runs; others are late, or replace one that failed."""
-        return any(pod.node is not None for pod in self.deciding())
+        if self._has_begun is None:
+            self._has_begun = any(pod.node is not None for pod in self.deciding())
+        return self._has_begun
 
     @property
     def starts_whole(self) -> bool:
@@ -194,15 +203,6 @@ class QueuedGang:
     def node_wishes(self) -> tuple[Hashable, ...]:
         """Return the different node wishes of its members with leaf cells."""
         return tuple(dict.fromkeys(pod.node_wish for pod in self.members() if not pod.is_helper))
-
-    @property
-    def rank(self) -> Rank:
-        """Higher priorities come first, then the gang that asked first.
-
-        Gangs of different VCs do not compete for guaranteed cells, so one order of all gangs is
-        also an order within each VC.
-        """
-        return -self.first.request.priority, max(self.first.asked, self.waits_since)
 
     def refuse_node(self, node: NodeName, *, member: PodUid, now: float) -> None:
         """Avoid a node that kube-scheduler refused, for longer after each refusal.

@@ -39,12 +39,37 @@ class Withdrawals:
     def withdraw(self, *uids: PodUid) -> None:
         """Give back the places of some pods and what is reserved for them."""
         for uid in uids:
-            had_place = self._cells.has_place(uid)
             self._cells.forget_member(uid)
             self._in_flight.leave(uid)
             self._refused.forget(uid)
-            if had_place:
-                self._waiting.wake()
+
+    def expire(self, gangs: Sequence[GangKey]) -> None:
+        """The leases of these gangs expired: each gang now waits behind all gangs of its rank.
+
+        A gang may lack something else than leaf cells. At the head of the queue it would hold
+        leaf cells again and again without using them.
+        """
+        for key in gangs:
+            gang = self._seen.find(key)
+            if gang is not None and not self._in_flight.is_held_back(key):
+                self._seen.send_back(gang)
+        self.unseat(gangs)
+
+    def unseat(self, gangs: Sequence[GangKey]) -> None:
+        """Members of these gangs that are not bound have lost their places."""
+        for key in gangs:
+            gang = self._seen.find(key)
+            for uid in gang.pods if gang is not None else ():
+                self._in_flight.leave(uid)
+            self._seen.note_change(key)
+            self._waiting.wake()
+
+    def lose_node(self, node: NodeName) -> None:
+        """A node left or cannot be used for now: its unbound pods give up their places."""
+        for uid in self._seen.pods:
+            placement = None if self._cells.is_bound(uid) else self._cells.placement(uid)
+            if placement is not None and placement.node == node:
+                self._refused.lose_node(uid)
 
     def handle_due(self, now: float) -> None:
         """Take back the places that stay refused, were lost, or are not used in time."""

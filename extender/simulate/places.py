@@ -7,11 +7,13 @@ from typing import Any
 
 from extender.cells.answers import reject
 from extender.cells.budget import LARGEST_GANG
-from extender.cells.model import Decision, Reason, ReasonCode
+from extender.cells.model import Decision, MemberRequest, Reason, ReasonCode
+from extender.cells.views.listings import Stepwise
 from extender.feeds.pod_feed import PodSink
 from extender.feeds.pod_needs import PodNeeds
 from extender.planning.cluster_cells import ClusterCells
 from extender.planning.queued_pods import QueuedPods
+from extender.queue.member_places import unready_request
 from extender.queue.notices import full_gang
 from extender.queue.queued_gang import QueuedGang
 from extender.queue.reserve.backfill import Guards, preview_beside
@@ -47,13 +49,15 @@ class PlaceSimulator:
         self._reservations = reservations
         self._clock = clock
 
-    def place(
+    def place_stepwise(
         self, stored: Mapping[str, Any], *, nodes: Collection[NodeName] | None
-    ) -> Decision | Reason:
+    ) -> Stepwise[Decision | Reason]:
         """Return where a gang would go, or why it would wait.
 
         Members that do not exist are assumed to be like this pod. With `nodes`, others are not
         used. Raises RequestError if the pod cannot be planned.
+
+        Only what a decision needs is prepared in steps: the decision is about one moment.
         """
         pod = self._pods.read(dict(stored))
         if pod is None:
@@ -66,6 +70,21 @@ class PlaceSimulator:
         if queued.gang_size > LARGEST_GANG:  # before all its members are imagined
             told = {"size": queued.gang_size, "limit": LARGEST_GANG}
             return reject(queued.request, ReasonCode.TOO_LARGE, **told)
+        unready = self._find_unready(pod)
+        if unready is not None:
+            yield from self._cells.cluster.prepare_stepwise(unready)
+        return self._place(pod, stored, nodes)
+
+    def _find_unready(self, pod: ManagedPod) -> MemberRequest | None:
+        """Return the request that is decided for the gang, if that takes long to prepare."""
+        try:
+            return unready_request(self._gather(pod, self._uids(pod)), self._cells)
+        finally:
+            self._needs.forget(pod.uid)
+
+    def _place(
+        self, pod: ManagedPod, stored: Mapping[str, Any], nodes: Collection[NodeName] | None
+    ) -> Decision | Reason:
         uids = self._uids(pod)
         try:
             with self._needs.nodes.assuming(dict.fromkeys(uids, read_node_pod(stored))):

@@ -12,6 +12,7 @@ from extender.simulate.places import PlaceSimulator
 from extender.simulate.submitted import SimulatedUser
 from policy.submission import NodeName
 from service.bodies import Body
+from service.tasks import in_slices
 
 _ANONYMOUS: Final = "system:anonymous"
 
@@ -53,13 +54,15 @@ class Simulator:
         user = SimulatedUser(arguments.user, tuple(arguments.groups))
         admission = await self._admission.admit(arguments.pod, user)
         nodes = None if arguments.nodes is None else _names(arguments.nodes)
-        plan = self._plan(admission.stored, nodes)
+        plan = await self._plan(admission.stored, nodes)
         return Simulation(admission=admission, plan=plan)
 
-    def _plan(
+    async def _plan(
         self, stored: Mapping[str, Any] | None, nodes: Collection[NodeName] | None
     ) -> Decision | Reason | None:
-        return None if stored is None else self._places.place(stored, nodes=nodes)
+        if stored is None:
+            return None
+        return await in_slices(self._places.place_stepwise(stored, nodes=nodes))
 
 
 def _names(nodes: Collection[str]) -> dict[NodeName, None]:

@@ -12,7 +12,7 @@ from aiohttp import web
 from extender.leader_role import LeaderRole, NotLeadingError
 from extender.metrics import ExtenderMetrics
 from extender.verbs import wire
-from extender.wiring import ExtenderVerbs
+from extender.verbs_wiring import ExtenderVerbs
 from policy.errors import RequestError
 from service.bodies import parse_body
 from service.health import Health

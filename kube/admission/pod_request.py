@@ -20,6 +20,7 @@ from policy.classes import Classes
 from policy.errors import RequestError
 from policy.pod_resources import CPU, MEMORY, Amounts
 from policy.policy import Policy
+from policy.quotas.charge import CpuAndMemory
 from policy.quotas.quota_table import QuotaGroup
 from policy.submission import DEFAULT_VC, ClassName, GroupName, Submission, UserName
 from policy.wording import quote
@@ -59,12 +60,9 @@ def build_pod_request(
         raise RequestError.at("userInfo.username", "is required: the submitter is charged")
     _check_hived(pod)
     user, groups = identify(pod, sender, policy.identity)
+    missing = "" if _names_vc(pod) else marks.VC_LABEL
     policy.identity.check_vc(
-        pod.vc,
-        user=user,
-        groups=groups,
-        path=_vc_path(pod),
-        missing_label="" if _names_vc(pod) else marks.VC_LABEL,
+        pod.vc, user=user, groups=groups, path=_vc_path(pod), missing_label=missing
     )
     is_open = pod.gang.size is None
     pod = with_group(pod, group, policy)
@@ -97,6 +95,7 @@ def build_pod_request(
         is_alone=pod.gang.size == 1 and not may_grow,
         **_classes_of(group if has_native else None),
         member_leaf_count=pod.leaf_count if may_grow else _member_leaf_count(pod),
+        **_of_member(pod, amounts),
         may_grow=may_grow,
         late=pod.late_leaf_counts,
     )
@@ -138,6 +137,13 @@ def _classes_of(group: PodGroup | None) -> dict[str, Any]:
         return {}
     fixed = ClassName(group.class_name or "")
     return {"fixed_class": fixed, "highest_class": group.requested_class}
+
+
+def _of_member(pod: ManagedPod, amounts: Amounts) -> dict[str, Any]:
+    """Return what a pod itself asks for."""
+    own = dict(amounts)
+    member = CpuAndMemory(cpu_millis=own.get(CPU, 0), memory_bytes=own.get(MEMORY, 0))
+    return {"own_leaf_count": pod.leaf_count, "member": member}
 
 
 def _of_gang(pod: ManagedPod, amounts: Amounts) -> dict[str, int]:

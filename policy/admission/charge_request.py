@@ -1,10 +1,10 @@
 """What one pod asks for on behalf of its gang, the charge that covers it, and its limits. Pure."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from uuid import UUID
 
 from policy.policy import Policy
-from policy.quotas.charge import Charge
+from policy.quotas.charge import Charge, CpuAndMemory
 from policy.quotas.limits import Limit, Measure, Scope
 from policy.quotas.quota_table import QuotaGroup
 from policy.submission import ClassName, GroupName, Submission, UserName
@@ -30,6 +30,10 @@ class ChargeRequest:
     member_leaf_count: int | None = None
     """What this pod asks for, where its gang's other members may ask for more or less. None where
     the total is specified, or is this pod's."""
+    member: CpuAndMemory = field(default_factory=CpuAndMemory)
+    """What this pod requests beside its leaf cells."""
+    own_leaf_count: int = 0
+    """The leaf cells of this pod."""
     may_grow: bool = False
     """Whether the pods do not specify the gang's size. Then only a minimum is known, which may
     change, and more members may come."""
@@ -88,9 +92,14 @@ def build_charge(
         leaf_count_each=None if request.may_grow else request.member_leaf_count,
         rises_to=rises_to,
         raised_from=None if pod_class == class_name else pod_class,
-        cpu_millis=submission.cpu_millis,
-        memory_bytes=submission.memory_bytes,
+        cpu_millis=(total := _cpu_and_memory(submission)).cpu_millis,
+        memory_bytes=total.memory_bytes,
+        each=total.per(submission.leaf_count),
     )
+
+
+def _cpu_and_memory(submission: Submission) -> CpuAndMemory:
+    return CpuAndMemory(cpu_millis=submission.cpu_millis, memory_bytes=submission.memory_bytes)
 
 
 def _places(request: ChargeRequest) -> int:
@@ -140,8 +149,22 @@ def leaf_count_with(request: ChargeRequest, held: Charge) -> int:
     return max(held.leaf_count, min(held.leaf_count + own - 1, most))
 
 
+def requested_beyond(request: ChargeRequest, held: Charge) -> CpuAndMemory:
+    """Return the CPU and memory of a pod beyond what the charge assumes of such a member.
+
+    Without an assumption, after the leader has made the charge, it is that of the average member.
+    """
+    if request.is_group:
+        return CpuAndMemory()
+    each = held.each
+    if each is None:
+        each = held.cpu_and_memory.per(held.leaf_count)
+    return request.member.beyond(each.times(request.own_leaf_count))
+
+
 def with_member(request: ChargeRequest, held: Charge) -> Charge:
     """Return the charge of a charged gang with one more member, as the ledger would compute it."""
+    held = held.with_more(requested_beyond(request, held))
     reserved = reserved_for(request, held)
     held = held.resized(leaf_count_with(request, held))
     if not request.joins:

@@ -100,6 +100,11 @@ def find_limits(request: ChargeRequest, held: Charge) -> tuple[Limit, ...]:
     return group.limits(held.user)
 
 
+def find_amount_limits(request: ChargeRequest, held: Charge) -> tuple[Limit, ...]:
+    """Return the limits of CPU and memory of a gang whose leaf cells stay as they are."""
+    return tuple(limit for limit in find_limits(request, held) if limit.measure.is_amount)
+
+
 def refuse_by_quotas(
     request: ChargeRequest,
     held: Charge,

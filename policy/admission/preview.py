@@ -99,12 +99,11 @@ def follow(
     if earlier.is_queued:
         return MemberDecision(decision=decision, charge=None)
     grown = with_member(request, held)
-    if grown.leaf_count == held.leaf_count:
-        return MemberDecision(decision=decision, charge=grown)
-    judged = growth.judge(request, held, grown.leaf_count, usage=occupancy)
-    if judged.is_refused:
-        refusal = growth.refuse_by_rules(request, held, judged, notes=admission.notes)
-        return MemberDecision(decision=refusal, charge=None)
+    if grown.leaf_count != held.leaf_count:
+        judged = growth.judge(request, held, grown.leaf_count, usage=occupancy)
+        if judged.is_refused:
+            refusal = growth.refuse_by_rules(request, held, judged, notes=admission.notes)
+            return MemberDecision(decision=refusal, charge=None)
     exceeded = _find_outgrown(request, held, grown, usage)
     if exceeded:
         refusal = growth.refuse_by_quotas(request, held, decision, exceeded)
@@ -130,9 +129,12 @@ def _find_outgrown(
     request: ChargeRequest, held: Charge, grown: Charge, usage: UsageOf | None
 ) -> tuple[Exceeded, ...]:
     """Return the limits that a grown gang exceeds, compared as if it were new."""
-    if usage is None:
+    is_same = grown.cpu_and_memory == held.cpu_and_memory
+    if usage is None or (is_same and grown.leaf_count == held.leaf_count):
         return ()
-    limits = growth.find_limits(request, held)
+    is_larger = grown.leaf_count != held.leaf_count
+    find_limits = growth.find_limits if is_larger else growth.find_amount_limits
+    limits = find_limits(request, held)
     return tuple(find_exceeded(grown, limits, lambda scope: _without_gang(usage(scope), held)))
 
 
@@ -153,4 +155,6 @@ def _less(sums: HeldSums | ScopeUsage, held: Charge) -> dict[str, Any]:
         "leaf_cells_high": sums.leaf_cells_high - held.leaf_count * held.is_high,
         "gangs": sums.gangs - 1,
         "by_leaf_type": by_type,
+        "cpu_millis": sums.cpu_millis - held.cpu_millis,
+        "memory_bytes": sums.memory_bytes - held.memory_bytes,
     }

@@ -14,7 +14,7 @@ from policy.cluster.derived_cells import (
     LabelKey,
     NodeTopologyEntry,
 )
-from policy.cluster.derived_promises import Wish, keep_promises
+from policy.cluster.derived_promises import Wish, keep_promises_stepwise
 from policy.cluster.document import (
     MAX_CELLS,
     MAX_LEVELS,
@@ -25,6 +25,7 @@ from policy.cluster.document import (
 )
 from policy.cluster.domains import check_domains, find_ambiguous, find_doubtful
 from policy.cluster.fields import entries_of, named_entries_of
+from policy.cluster.safety import Stepwise
 from policy.cluster.seen_nodes import (
     ChainKey,
     ExpectedNodes,
@@ -209,8 +210,10 @@ class _DerivedBuilder:
         self.observe = cells.observe
         self.forget = cells.forget
 
-    def build(self) -> BuiltCluster:
-        return keep_promises(self._cells.build(), self._wishes, vcs=self._vcs)
+    def build_stepwise(self) -> Stepwise[BuiltCluster]:
+        cells = self._cells.build()
+        yield
+        return (yield from keep_promises_stepwise(cells, self._wishes, vcs=self._vcs))
 
 
 def _level_problems(place: int, levels: list[Plain]) -> Iterator[Problem]:

@@ -12,12 +12,13 @@ are spread: each chain gives what it has left, and the smallest promises are ser
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Final
 
 from policy.cluster.derived_cells import DerivedCells, NodeTopologyEntry
 from policy.cluster.document import BuiltCluster
-from policy.cluster.fair_cut import cut_fairly
-from policy.cluster.safety import Composition, Forest, plant
+from policy.cluster.fair_cut import cut_fairly_stepwise
+from policy.cluster.safety import Composition, Forest, Stepwise, plant
 from policy.errors import Problem
 from policy.submission import LeafType, VcName
 from policy.topology import (
@@ -61,16 +62,18 @@ class Wish:
         return self.level in rule.promised_levels and self.domain in ("", rule.name)
 
 
-def keep_promises(
+def keep_promises_stepwise(
     cells: DerivedCells, wishes: Iterable[Wish], *, vcs: Iterable[VcName]
-) -> BuiltCluster:
+) -> Stepwise[BuiltCluster]:
     """Promise what the document asks for, as far as the cells allow."""
     keeper = _Keeper(cells)
-    keeper.add(list(wishes))
+    yield from keeper.add(list(wishes))
     for chain in cells.chains.values():
-        keeper.keep(chain)
+        yield from keeper.keep(chain)
+    kept = keeper.virtual_clusters(vcs)
+    yield
     return BuiltCluster(
-        topology=Topology(chains=cells.chains, vcs=keeper.virtual_clusters(vcs)),
+        topology=Topology(chains=cells.chains, vcs=kept),
         problems=tuple(keeper.problems()),
         warnings=(*cells.warnings, *keeper.warnings),
     )
@@ -96,18 +99,20 @@ class _Room:
     """Cells by level; all levels are there."""
     forest: Forest
 
-    def take(self, level: int, *, most: int) -> int:
+    def take(self, level: int, *, most: int) -> Stepwise[int]:
         """Take as many more cells of a level as the chain can give, up to a number."""
-        low, high = (most, most + 1) if self._fits(level, most) else (0, most)
+        low, high = (most, most + 1) if (yield from self._fits(level, most)) else (0, most)
         while high - low > 1:
             middle = (low + high) // 2
-            low, high = (middle, high) if self._fits(level, middle) else (low, middle)
+            does_fit = yield from self._fits(level, middle)
+            low, high = (middle, high) if does_fit else (low, middle)
         self.promised[level] += low
         return low
 
-    def _fits(self, level: int, more: int) -> bool:
+    def _fits(self, level: int, more: int) -> Stepwise[bool]:
+        yield
         wanted = {**self.promised, level: self.promised[level] + more}
-        return self.forest.find_shortage(wanted, max_steps=_STEPS_OF_A_CUT) is None
+        return (yield from _fits(self.forest, wanted))
 
 
 @dataclass(slots=True)
@@ -119,7 +124,7 @@ class _Keeper:
     backed: Counter[str] = field(default_factory=Counter)
     """Cells by the path of the promise."""
 
-    def add(self, wishes: Sequence[Wish]) -> None:
+    def add(self, wishes: Sequence[Wish]) -> Stepwise[None]:
         """Find the chain of each promise, and divide those that could be of several chains."""
         self.wishes = [wish for wish in wishes if wish.count]
         ambiguous: list[tuple[int, int, list[tuple[Chain, int]]]] = []
@@ -131,9 +136,11 @@ class _Keeper:
                 chain, level = chains[0]
                 ambiguous.append((wish.count * chain.levels[level - 1].leaf_count, place, chains))
                 self._warn(wish, chains)
-        rooms = {chain.name: self._room(chain) for *_, chains in ambiguous for chain, _ in chains}
+            yield
+        several = {chain.name: chain for *_, chains in ambiguous for chain, _ in chains}
+        rooms = {name: self._room(chain) for name, chain in several.items()}
         for _, place, chains in sorted(ambiguous, key=lambda one: one[:2]):
-            self._spread(
+            yield from self._spread(
                 self.wishes[place], [(rooms[chain.name], level) for chain, level in chains]
             )
         order = {wish.path: place for place, wish in enumerate(self.wishes)}
@@ -160,22 +167,23 @@ class _Keeper:
         forest = plant(cells, top_level=len(chain.levels), levels=promised)
         return _Room(chain, promised, forest)
 
-    def _spread(self, wish: Wish, rooms: Sequence[tuple["_Room", int]]) -> None:
+    def _spread(self, wish: Wish, rooms: Sequence[tuple["_Room", int]]) -> Stepwise[None]:
         """Take what each chain has left; what no chain has is not backed."""
         left = wish.count
         for room, level in rooms:
-            taken = room.take(level, most=left)
+            taken = yield from room.take(level, most=left)
             if taken:
                 self.entries.append(_Entry(wish, room.chain, level, taken))
             left -= taken
 
-    def keep(self, chain: Chain) -> None:
+    def keep(self, chain: Chain) -> Stepwise[None]:
         """Give the entries of a chain their cells: all, or a fair part."""
         entries = [entry for entry in self.entries if entry.chain is chain]
         promised: dict[VcName, Counter[int]] = {}
         for entry in entries:
             promised.setdefault(entry.wish.vc, Counter())[entry.level] += entry.count
-        kept = _kept(chain, self.cells.compositions[chain.name], promised)
+        yield
+        kept = yield from _kept(chain, self.cells.compositions[chain.name], promised)
         for entry in entries:
             # Of equal entries of a VC, the first come first.
             entry.backed = min(entry.count, kept[entry.wish.vc][entry.level])
@@ -238,7 +246,7 @@ def _cells(wish: Wish) -> str:
 
 def _kept(
     chain: Chain, composition: Composition, promised: Mapping[VcName, Counter[int]]
-) -> dict[VcName, Counter[int]]:
+) -> Stepwise[dict[VcName, Counter[int]]]:
     """Return how many cells of each level every VC keeps."""
     total: Counter[int] = Counter()
     for of_vc in promised.values():
@@ -246,15 +254,19 @@ def _kept(
     if not total:
         return {}
     forest = plant(composition, top_level=len(chain.levels), levels=total)
-    if forest.find_shortage(total) is None:
+    yield
+    if (yield from forest.find_shortage_stepwise(total)) is None:
         return {name: Counter(of_vc) for name, of_vc in promised.items()}
-    return cut_fairly(
-        promised,
-        sizes={level.level: level.leaf_count for level in chain.levels},
-        fits=lambda cells: (
-            forest.find_shortage(
-                {level: cells.get(level, 0) for level in forest.levels}, max_steps=_STEPS_OF_A_CUT
-            )
-            is None
-        ),
+    return (
+        yield from cut_fairly_stepwise(
+            promised,
+            sizes={level.level: level.leaf_count for level in chain.levels},
+            fits=partial(_fits, forest),
+        )
     )
+
+
+def _fits(forest: Forest, cells: Mapping[int, int]) -> Stepwise[bool]:
+    wanted = {level: cells.get(level, 0) for level in forest.levels}
+    shortage = yield from forest.find_shortage_stepwise(wanted, max_steps=_STEPS_OF_A_CUT)
+    return shortage is None

@@ -7,6 +7,7 @@ from typing import ClassVar, Final, Literal, Protocol
 from pydantic import Field
 
 from policy.capacity import Capacity
+from policy.cluster.safety import Stepwise, run_to_end
 from policy.documents.models import Document, Strict
 from policy.errors import Problem
 from policy.quarantine import QuarantineRule
@@ -65,8 +66,11 @@ class Builder(Protocol):
     def forget(self, name: NodeName) -> None:
         """Take note of a node that left."""
 
-    def build(self) -> BuiltCluster:
-        """Build the topology of the nodes that are known; unchanged cells are the same objects."""
+    def build_stepwise(self) -> Stepwise[BuiltCluster]:
+        """Build the topology of the nodes that are known; unchanged cells are the same objects.
+
+        Nodes that change after the first step have no effect.
+        """
 
 
 class QuarantineEntry(Strict):
@@ -165,4 +169,4 @@ class ClusterDocument(Document):
         builder = self.builder()
         for node in nodes:
             builder.observe(node)
-        return builder.build()
+        return run_to_end(builder.build_stepwise())

@@ -21,17 +21,18 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
+from policy.cluster.safety import Stepwise
 from policy.submission import VcName
 
 Cells = Counter[int]
 """Numbers of cells by level."""
-Fits = Callable[[Mapping[int, int]], bool]
+Fits = Callable[[Mapping[int, int]], Stepwise[bool]]
 """Tells whether so many cells of each level can be given at the same time."""
 
 
-def cut_fairly(
+def cut_fairly_stepwise(
     promised: Mapping[VcName, Mapping[int, int]], *, sizes: Mapping[int, int], fits: Fits
-) -> dict[VcName, Cells]:
+) -> Stepwise[dict[VcName, Cells]]:
     """Return how many cells of each level every VC keeps; `sizes` are leaf cells by level."""
     cut = _Cut(
         promised=promised,
@@ -41,7 +42,7 @@ def cut_fairly(
         kept={name: Counter() for name in sorted(promised)},
     )
     while cut.open_levels:
-        cut.fill()
+        yield from cut.fill()
     return cut.kept
 
 
@@ -53,26 +54,27 @@ class _Cut:
     open_levels: list[int]
     kept: dict[VcName, Cells]
 
-    def fill(self) -> None:
+    def fill(self) -> Stepwise[None]:
         """Fill up to the highest fill level that fits, then cell by cell, and close a level."""
         low, high = -1, max(map(self._leaf_count, self.promised.values()))
-        if self._fits(full := self._filled(high)):
+        if (yield from self._fits(full := self._filled(high))):
             self.kept, self.open_levels = full, []
             return
         while high - low > 1:
             middle = (low + high) // 2
-            low, high = (middle, high) if self._fits(self._filled(middle)) else (low, middle)
+            does_fit = yield from self._fits(self._filled(middle))
+            low, high = (middle, high) if does_fit else (low, middle)
         self.kept = self._filled(low)
-        self._close(self._first_that_does_not_fit(high))
+        self._close((yield from self._first_that_does_not_fit(high)))
 
-    def _first_that_does_not_fit(self, at: int) -> int:
+    def _first_that_does_not_fit(self, at: int) -> Stepwise[int]:
         """Give one cell to each VC that is next at a fill level; return the level of the last."""
         levels = {name: next(self._left(name, self.kept[name]), 0) for name in self.kept}
         due = [name for name in levels if levels[name] and self._leaf_count(self.kept[name]) <= at]
         for name in sorted(due, key=lambda one: self._turn(one, levels[one])):
             level = levels[name]
             self.kept[name][level] += 1
-            if not self._fits(self.kept):
+            if not (yield from self._fits(self.kept)):
                 self.kept[name][level] -= 1
                 return level
         return self.open_levels[0]  # the search for a proof was cut short
@@ -107,8 +109,9 @@ class _Cut:
     def _leaf_count(self, cells: Mapping[int, int]) -> int:
         return sum(count * self.sizes[level] for level, count in cells.items())
 
-    def _fits(self, kept: Mapping[VcName, Cells]) -> bool:
+    def _fits(self, kept: Mapping[VcName, Cells]) -> Stepwise[bool]:
+        yield
         total: Cells = Counter()
         for cells in kept.values():
             total.update(cells)
-        return self.fits(total)
+        return (yield from self.fits(total))

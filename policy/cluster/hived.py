@@ -32,6 +32,7 @@ from policy.cluster.hived_keys import check_keys
 from policy.cluster.hived_types import read_types
 from policy.cluster.hived_vcs import read_vcs
 from policy.cluster.promises import check_promises
+from policy.cluster.safety import Stepwise
 from policy.documents.models import API_VERSION, mapping_of
 from policy.documents.yaml_tree import Plain
 from policy.errors import Problem
@@ -188,7 +189,8 @@ class _Listed:
     def forget(self, name: NodeName) -> None:
         """Nodes make no difference."""
 
-    def build(self) -> BuiltCluster:
+    def build_stepwise(self) -> Stepwise[BuiltCluster]:
+        yield
         return self._built
 
 

@@ -27,9 +27,9 @@ keeps a `Forest` of the cells that no VC uses, and asks it about the promises th
 """
 
 from collections import Counter
-from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Generator, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, TypeVar
 
 from policy.topology import Chain, PhysicalCell, PinnedCellId
 
@@ -37,6 +37,22 @@ MAX_STEPS: Final = 20_000
 """Choices tried per chain; they take half a second."""
 MAX_KINDS: Final = 200
 """Kinds of cells of one level among which choices are tried; beyond, only the smallest go."""
+_STEPS_PER_PAUSE: Final = 50
+"""Choices after which a search pauses: they take a few milliseconds at most."""
+
+T = TypeVar("T")
+Stepwise = Generator[None, None, T]
+"""Work that yields after each step and returns its result in the end."""
+
+
+def run_to_end(steps: Stepwise[T]) -> T:
+    """Do all steps without a pause and return the result."""
+    while True:
+        try:
+            next(steps)
+        except StopIteration as end:
+            found: T = end.value
+            return found
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -146,6 +162,12 @@ class Forest:
         self, promised: Mapping[int, int], *, max_steps: int | None = None
     ) -> Shortage | None:
         """Return why so many cells of its levels cannot all be given; None if they can."""
+        return run_to_end(self.find_shortage_stepwise(promised, max_steps=max_steps))
+
+    def find_shortage_stepwise(
+        self, promised: Mapping[int, int], *, max_steps: int | None = None
+    ) -> Stepwise[Shortage | None]:
+        """Like `find_shortage`, with pauses; the forest must stay as it is meanwhile."""
         search = _Search(
             levels=self.levels,
             promised=promised,
@@ -153,7 +175,7 @@ class Forest:
             covers=self._covers,
             steps=MAX_STEPS if max_steps is None else max_steps,
         )
-        return None if search.fits() else search.shortage()
+        return None if (yield from search.fits_stepwise()) else search.shortage()
 
 
 def _carve(forest: Forest, cell: PhysicalCell, pinned: frozenset[PinnedCellId]) -> None:
@@ -221,7 +243,7 @@ class _Search:
     _worst: tuple[int, int] = (0, 0)
     """The lowest level that any choice reached, as its place in `levels`, and what was there."""
 
-    def fits(self) -> bool:
+    def fits_stepwise(self) -> Stepwise[bool]:
         """Try all choices that can make a difference."""
         return self._meet(0, self.pool.get(self.levels[0], Counter()))
 
@@ -235,17 +257,19 @@ class _Search:
             is_proven=self._is_complete,
         )
 
-    def _meet(self, place: int, there: Counter[_Kind]) -> bool:
+    def _meet(self, place: int, there: Counter[_Kind]) -> Stepwise[bool]:
         needed, available = self.promised[self.levels[place]], there.total()
         if available < needed:
             self._worst = max(self._worst, (place, available))
             return False
         if place == len(self.levels) - 1:
             return True
-        return any(
-            self._meet(place + 1, self._opened(place, left))
-            for left in self._choices(there, needed)
-        )
+        for left in self._choices(there, needed):
+            if left is None:
+                yield
+            elif (yield from self._meet(place + 1, self._opened(place, left))):
+                return True
+        return False
 
     def _opened(self, place: int, left: Iterable[tuple[_Kind, int]]) -> Counter[_Kind]:
         """What the cells that were not given offer one promised level down."""
@@ -255,8 +279,10 @@ class _Search:
                 there[part] += number * count
         return there
 
-    def _choices(self, there: Counter[_Kind], needed: int) -> Iterator[list[tuple[_Kind, int]]]:
-        """Yield what each choice of so many cells leaves, the lightest choice first.
+    def _choices(
+        self, there: Counter[_Kind], needed: int
+    ) -> Iterator[list[tuple[_Kind, int]] | None]:
+        """Yield what each choice of so many cells leaves, the lightest choice first; None pauses.
 
         A kind is not taken while one that it covers is left: see the exchange above.
         """
@@ -268,6 +294,8 @@ class _Search:
                 self._is_complete = False
                 return
             self.steps -= 1
+            if self.steps % _STEPS_PER_PAUSE == 0:
+                yield None
             if missing == 0:
                 yield [*((step.kind, step.count) for step in left or ()), *kinds[place:]]
             elif place < len(kinds):

@@ -63,8 +63,9 @@ FACTORS: Final[Mapping[FactorName, Factor]] = {
             at_zero="twice the fair share of recent use, or more",
             at_one="no recent use; 0.5 is exactly the fair share",
             value="1 - used share ÷ (2 · entitled share), at least 0: the mean of the charged "
-            "group among all groups and of the user among the users of the group. Use is in "
-            "leaf-cell-hours, halved each `fairShare.halfLife`; `fairShare.weights` entitle.",
+            "group and of the user. The used share is recent use ÷ what the cluster offers in that "
+            "time; use counts half after each `fairShare.halfLife`. The groups with recent use "
+            "share the cluster by `fairShare.weights`, and the users of a group share alike.",
         ),
         Factor(
             name=FactorName.SHORT_RUN,
@@ -90,8 +91,8 @@ FACTORS: Final[Mapping[FactorName, Factor]] = {
             name=FactorName.FILL,
             at_zero="a VC that uses nothing of its promise",
             at_one="a VC that uses all of its promise",
-            value="Leaf cells that guaranteed gangs of the VC use ÷ leaf cells promised to it, at "
-            "most 1; 0 for a VC without a promise.",
+            value="Leaf cells that gangs of the VC use ÷ leaf cells promised to it, at most 1; 0 "
+            "for a VC without a promise.",
         ),
     )
 }

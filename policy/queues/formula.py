@@ -55,7 +55,7 @@ class Formula:
         if isinstance(result, bool) or not isinstance(result, int | float):
             raise EvaluationError(f"its result is {describe(result)} instead of a number")
         if not isfinite(result):
-            raise EvaluationError("its result is not a finite number")
+            raise EvaluationError("its result is not a finite number") from OverflowError()
         return float(result)
 
 
@@ -76,5 +76,6 @@ def _check_result(formula: Formula, example: float) -> None:
         )
     except EvaluationError as exc:
         if not depends_on_values(exc.__cause__):
-            hint = "numbers need a decimal point, such as 2.0 * class"
-            raise ValueError(f"is not a number of seconds: {exc}; {hint}") from exc
+            is_mixed = isinstance(exc.__cause__, TypeError)
+            hint = "; numbers need a decimal point, such as 2.0 * class" if is_mixed else ""
+            raise ValueError(f"is not a number of seconds: {exc}{hint}") from exc

@@ -103,9 +103,10 @@ class AdmissionDecision:
 
     def format_refusal(self) -> str:
         """Explain a refusal to the submitter: every rule and every exceeded limit."""
+        notes = [f"{note}." for note in self.notes]
         if self.quota is None:
-            return self.rules.format_refusal()
-        return " ".join([self._headline(), *self.rules.hit_texts(), self._quota_text()])
+            return " ".join([self.rules.format_refusal(), *notes])
+        return " ".join([self._headline(), *self.rules.hit_texts(), self._quota_text(), *notes])
 
     def format_warnings(self) -> tuple[str, ...]:
         """Write the lines that kubectl shows as `Warning:`, none for a refusal."""
@@ -172,8 +173,8 @@ def describe_use(limit: Limit, used: float) -> str:
     if limit.measure is Measure.HOURS_TOTAL:
         return f"{who} used {used:.1f} of {limit.most:g} leaf-cell-hours in total"
     if limit.measure.is_amount:
-        most = _amount(limit.measure, limit.most)
-        return f"{who} holds {_amount(limit.measure, used)} of {most} within quota"
+        number, _, _ = _amount(limit.measure, used).partition(" ")
+        return f"{who} holds {number} of {_amount(limit.measure, limit.most)} within quota"
     if limit.measure is Measure.GANGS:
         return f"{who} has {round(used)} of {limit.most:g} gangs within quota"
     where = _where_of(limit)
@@ -192,7 +193,7 @@ def _describe_excess_shortly(exceeded: Exceeded) -> str:
         return f"{used}; the limit is {limit.most:g}"
     if limit.measure.is_amount:
         holds = f"{who} holds {_amount(limit.measure, exceeded.used)}"
-        asked = f"{_amount(limit.measure, exceeded.asked)} more is asked for"
+        asked = f"the gang asks for {_amount(limit.measure, exceeded.asked)} more"
         return f"{holds} and {asked}; the limit is {_amount(limit.measure, limit.most)}"
     if limit.measure is Measure.GANGS:
         gangs = count_of(round(exceeded.used), "gang")

@@ -20,6 +20,38 @@ _UNLIMITED: Final = 2**63 - 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class CpuAndMemory:
+    """CPU and memory."""
+
+    cpu_millis: int = 0
+    memory_bytes: int = 0
+
+    @property
+    def is_none(self) -> bool:
+        """Whether it is neither."""
+        return not (self.cpu_millis or self.memory_bytes)
+
+    def times(self, count: int) -> "CpuAndMemory":
+        """Return as much for so many."""
+        return CpuAndMemory(
+            cpu_millis=self.cpu_millis * count, memory_bytes=self.memory_bytes * count
+        )
+
+    def per(self, count: int) -> "CpuAndMemory":
+        """Return the part of each of so many, rounded up; all of it for none."""
+        parts = (-(-one // max(1, count)) for one in (self.cpu_millis, self.memory_bytes))
+        cpu_millis, memory_bytes = parts
+        return CpuAndMemory(cpu_millis=cpu_millis, memory_bytes=memory_bytes)
+
+    def beyond(self, other: "CpuAndMemory") -> "CpuAndMemory":
+        """Return what it has more than another."""
+        return CpuAndMemory(
+            cpu_millis=max(0, self.cpu_millis - other.cpu_millis),
+            memory_bytes=max(0, self.memory_bytes - other.memory_bytes),
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Charge:
     """The claim of one gang. The names of user and group are not empty."""
 
@@ -50,9 +82,19 @@ class Charge:
     memory_bytes: int = field(default=0, compare=False)
     """What its members with leaf cells request: assumed of members that do not exist yet, and
     counted by the leader once they do."""
+    each: CpuAndMemory | None = field(default=None, compare=False)
+    """What members are assumed to request for each leaf cell, if known: as the first one does."""
+
+    @property
+    def cpu_and_memory(self) -> CpuAndMemory:
+        """Its CPU and memory."""
+        return CpuAndMemory(cpu_millis=self.cpu_millis, memory_bytes=self.memory_bytes)
 
     def resized(self, leaf_count: int) -> "Charge":
-        """Return it with other leaf cells, and CPU and memory in proportion."""
+        """Return it with other leaf cells, and CPU and memory of as many members."""
+        grown = leaf_count - self.leaf_count
+        if self.each is not None and grown > 0:
+            return replace(self.with_more(self.each.times(grown)), leaf_count=leaf_count)
         if not self.leaf_count:
             return replace(self, leaf_count=leaf_count)
         return replace(
@@ -60,6 +102,14 @@ class Charge:
             leaf_count=leaf_count,
             cpu_millis=self.cpu_millis * leaf_count // self.leaf_count,
             memory_bytes=self.memory_bytes * leaf_count // self.leaf_count,
+        )
+
+    def with_more(self, more: CpuAndMemory) -> "Charge":
+        """Return it with more CPU and memory."""
+        return replace(
+            self,
+            cpu_millis=self.cpu_millis + more.cpu_millis,
+            memory_bytes=self.memory_bytes + more.memory_bytes,
         )
 
     def asks(self, measure: Measure) -> int:

@@ -22,6 +22,8 @@ TABLE charges (
     raised_from text,
     cpu_millis bigint,
     memory_bytes bigint,
+    cpu_each bigint,
+    memory_each bigint,
     CONSTRAINT charges_leaf_count_check CHECK ((leaf_count >= 0)),
     CONSTRAINT charges_namespace_gang_key UNIQUE (namespace, gang),
     CONSTRAINT charges_pkey PRIMARY KEY (decision),
@@ -91,6 +93,8 @@ TABLE gang_days (
     leaf_type text COLLATE "C" NOT NULL DEFAULT ''::text,
     CONSTRAINT gang_days_pkey PRIMARY KEY (day, user_name, group_name, vc, class, leaf_type)
 );
+CREATE INDEX gang_days_group ON public.gang_days USING btree (group_name, day);
+CREATE INDEX gang_days_user ON public.gang_days USING btree (user_name, day);
 
 TABLE gang_history (
     run text COLLATE "C" NOT NULL,
@@ -140,11 +144,15 @@ END,
 CREATE INDEX gang_history_asked ON public.gang_history USING btree (asked_at DESC, run DESC);
 CREATE INDEX gang_history_ended ON public.gang_history USING btree (ended_at DESC, run DESC) WHERE ((started_at IS NOT NULL) AND (ended_at IS NOT NULL));
 CREATE INDEX gang_history_gang ON public.gang_history USING btree (gang, asked_at DESC);
+CREATE INDEX gang_history_group ON public.gang_history USING btree (group_name, asked_at DESC, run DESC);
 CREATE INDEX gang_history_held ON public.gang_history USING gist (held) WHERE (COALESCE(held_from, started_at) IS NOT NULL);
+CREATE INDEX gang_history_outcome ON public.gang_history USING btree (outcome, asked_at DESC, run DESC) WHERE (outcome <> 'succeeded'::text);
 CREATE INDEX gang_history_preempted ON public.gang_history USING btree (ended_at) WHERE (outcome = 'preempted'::text);
 CREATE INDEX gang_history_running ON public.gang_history USING btree (COALESCE(held_from, started_at)) WHERE (ended_at IS NULL);
 CREATE INDEX gang_history_started ON public.gang_history USING btree (started_at);
+CREATE INDEX gang_history_until ON public.gang_history USING btree (COALESCE(ended_at, 'infinity'::timestamp with time zone));
 CREATE INDEX gang_history_user ON public.gang_history USING btree (user_name, asked_at DESC);
+CREATE INDEX gang_history_vc ON public.gang_history USING btree (vc, asked_at DESC, run DESC);
 
 TABLE holdings (
     user_name text NOT NULL,
@@ -364,11 +372,13 @@ FUNCTION grant_rights_before_runs() RETURNS void; -- a56eb9e4ed9bc597a987357b029
 
 FUNCTION ledger_add_days(charges,timestamp with time zone) RETURNS void; -- de3bcb2bfe399423b4323e125194b46c
 
+FUNCTION ledger_add_one(charges,bigint,bigint,jsonb,interval,timestamp with time zone) RETURNS json; -- 30a3535a92f9fb7b09a4e03bb5185340
+
 FUNCTION ledger_advance(holdings,charges,integer,timestamp with time zone,timestamp with time zone) RETURNS holdings; -- 8ad51d3bd026f738077c4f76911b6de0
 
 FUNCTION ledger_bump(charges,integer,timestamp with time zone,timestamp with time zone) RETURNS SETOF holdings; -- 46554af86ce873375e67ca66639ed7a7
 
-FUNCTION ledger_charge(jsonb,interval,timestamp with time zone) RETURNS SETOF json SECURITY DEFINER SET search_path=public, pg_temp SET enable_seqscan=off SET plan_cache_mode=force_generic_plan; -- e413c3ce74232f7fd0ae3b0555ed6eaa
+FUNCTION ledger_charge(jsonb,interval,timestamp with time zone) RETURNS SETOF json SECURITY DEFINER SET search_path=public, pg_temp SET enable_seqscan=off SET plan_cache_mode=force_generic_plan; -- 80a781fea124fde03d483db904c9998a
 
 FUNCTION ledger_charge_one(charges,jsonb,interval,timestamp with time zone) RETURNS json; -- 33ae77af8d5654ca08f929a9d40e5164
 
@@ -386,7 +396,7 @@ FUNCTION ledger_expire(text,bigint,integer,timestamp with time zone) RETURNS jso
 
 FUNCTION ledger_fence(text,bigint) RETURNS void; -- bd97c355dc136e2c1d5f0f97c1757ac1
 
-FUNCTION ledger_grow_one(charges,integer,jsonb,interval,timestamp with time zone) RETURNS json; -- a5f281cabfe5b159c0fe47d58c921b2e
+FUNCTION ledger_grow_one(charges,integer,jsonb,interval,timestamp with time zone) RETURNS json; -- 66e186ca25b42f75619a571e3a168030
 
 FUNCTION ledger_held(timestamp with time zone) RETURNS TABLE(user_name text, group_name text, vc text, class text, is_high boolean, leaf_type text, leaf_count bigint, gang_count bigint); -- 94e093ad36d0ea3cd1cb5694b4aa1a9a
 

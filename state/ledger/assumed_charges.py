@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 from itertools import chain, islice
 from typing import Any, Final
 
-from policy.quotas.charge import Charge
+from policy.quotas.charge import Charge, CpuAndMemory
 from policy.quotas.limits import Scope
 from policy.quotas.usage import HeldSums, ScopeUsage
 from policy.submission import GangKey, LeafType
@@ -27,8 +27,8 @@ _MOST: Final = 20_000
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Assumed:
     charge: Charge
-    held: int
-    """Leaf cells of the gang that the ledger already counts."""
+    held: Charge | None
+    """What the ledger already counts of the gang."""
     since: float
 
 
@@ -44,12 +44,12 @@ class _Sum:
     memory_bytes: int = 0
 
     def add(self, assumed: _Assumed, *, times: int) -> None:
-        charge = assumed.charge
-        more = (charge.leaf_count - assumed.held) * times
+        charge, held = assumed.charge, assumed.held
+        had = CpuAndMemory() if held is None else held.cpu_and_memory
+        more = (charge.leaf_count - (0 if held is None else held.leaf_count)) * times
         self.leaf_cells += more
         self.leaf_cells_high += more * charge.is_high
-        self.gangs += 0 if assumed.held else times
-        had = charge.resized(assumed.held)
+        self.gangs += times if held is None else 0
         self.cpu_millis += (charge.cpu_millis - had.cpu_millis) * times
         self.memory_bytes += (charge.memory_bytes - had.memory_bytes) * times
         if charge.leaf_type is not None:
@@ -79,7 +79,8 @@ class _Sums:
 
     @property
     def is_empty(self) -> bool:
-        return not self.total.leaf_cells and not self.total.gangs
+        total = self.total
+        return not (total.leaf_cells or total.gangs or total.cpu_millis or total.memory_bytes)
 
     def add(self, assumed: _Assumed, *, times: int = 1) -> None:
         self.total.add(assumed, times=times)
@@ -111,8 +112,8 @@ class AssumedCharges:
         assumed = self._unsent.get(gang) or self._sent.get(gang)
         return None if assumed is None else assumed.charge
 
-    def add(self, charge: Charge, *, held: int = 0, now: float) -> None:
-        """Count a charge except `held` leaf cells; it replaces an earlier charge of the gang."""
+    def add(self, charge: Charge, *, held: Charge | None = None, now: float) -> None:
+        """Count a charge except what is `held`; it replaces an earlier charge of the gang."""
         before = self._unsent.get(charge.gang) or self._sent.get(charge.gang)
         self.forget(charge.gang)
         held = held if before is None else before.held
@@ -151,7 +152,7 @@ class AssumedCharges:
 
         A gang whose charge has grown is left out until the larger charge was sent.
         """
-        new = (gang for gang, assumed in self._unsent.items() if not assumed.held)
+        new = (gang for gang, assumed in self._unsent.items() if assumed.held is None)
         return list(islice(chain(self._sent, new), most))
 
     def drop_older(self, too_old: float) -> None:

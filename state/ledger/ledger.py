@@ -26,7 +26,7 @@ from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from typing import Protocol
 
-from policy.quotas.charge import Charge
+from policy.quotas.charge import Charge, CpuAndMemory
 from policy.quotas.limits import Exceeded, Limit, Scope
 from policy.quotas.usage import MICROS_PER_HOUR, ScopeUsage
 from policy.submission import ClassName, GangKey, GroupName, LeafType, UserName, VcName
@@ -181,6 +181,15 @@ class Ledger(Protocol):
         If the charge has `leaf_count_each`, the member asks for `leaf_count` beyond that number.
         The current size of the charge counts, not that of `live`. Returns Held if the gang has
         another charge, or none that can grow. A call that is repeated may count a member twice.
+        """
+
+    async def add(
+        self, live: Charge, more: CpuAndMemory, *, limits: Sequence[Limit] = ()
+    ) -> ChargeAnswer:
+        """Add CPU and memory to the charge of a gang, within the limits; its age does not change.
+
+        The current amounts of the charge count, not those of `live`. Returns Held if the gang has
+        another charge. A call that is repeated may count a member twice, until the next `recount`.
         """
 
     async def raise_class(

@@ -14,7 +14,7 @@ import asyncpg
 import orjson
 
 from policy.errors import ConflictError
-from policy.quotas.charge import Charge, build_exceeded, choose_applicable
+from policy.quotas.charge import Charge, CpuAndMemory, build_exceeded, choose_applicable
 from policy.quotas.limits import Limit, Scope
 from policy.quotas.usage import ScopeUsage
 from policy.submission import ClassName, GangKey
@@ -137,6 +137,14 @@ class PostgresLedger:
         applicable = choose_applicable(grown, limits)
         extra = {"joins": leaf_count}
         return await self._ask(_Asked(charge=grown, limits=applicable, extra=extra))
+
+    async def add(
+        self, live: Charge, more: CpuAndMemory, *, limits: Sequence[Limit] = ()
+    ) -> ChargeAnswer:
+        """Add CPU and memory to the charge of a gang."""
+        applicable = choose_applicable(live, limits)
+        extra = {"adds_cpu": more.cpu_millis, "adds_memory": more.memory_bytes}
+        return await self._ask(_Asked(charge=live.with_more(more), limits=applicable, extra=extra))
 
     async def raise_class(
         self,

@@ -11,7 +11,7 @@ from uuid import UUID
 
 import orjson
 
-from policy.quotas.charge import Charge, to_units
+from policy.quotas.charge import Charge, CpuAndMemory, to_units
 from policy.quotas.limits import Limit, Scope
 from policy.quotas.usage import HeldSums, ScopeUsage
 from policy.submission import ClassName, GangKey, GroupName, LeafType, UserName, VcName
@@ -41,6 +41,8 @@ def to_charge_row(charge: Charge) -> dict[str, Any]:
         "raised_from": None if charge.raised_from is None else to_text(charge.raised_from),
         "cpu_millis": charge.cpu_millis,
         "memory_bytes": charge.memory_bytes,
+        "cpu_each": None if charge.each is None else charge.each.cpu_millis,
+        "memory_each": None if charge.each is None else charge.each.memory_bytes,
     }
 
 
@@ -128,7 +130,15 @@ def from_charge(row: Row) -> Charge:
         raised_from=row.get("raised_from"),
         cpu_millis=row.get("cpu_millis") or 0,
         memory_bytes=row.get("memory_bytes") or 0,
+        each=_each(row),
     )
+
+
+def _each(row: Row) -> CpuAndMemory | None:
+    cpu_millis, memory_bytes = row.get("cpu_each"), row.get("memory_each")
+    if cpu_millis is None or memory_bytes is None:
+        return None
+    return CpuAndMemory(cpu_millis=cpu_millis, memory_bytes=memory_bytes)
 
 
 def from_live_charge(row: Row) -> LiveCharge:

@@ -134,10 +134,10 @@ class UsageCache:
         self._must_read |= not usages
         self._woken.set()
 
-    def assume(self, charge: Charge, *, held: int = 0) -> None:
+    def assume(self, charge: Charge, *, held: Charge | None = None) -> None:
         """Count a charge that Postgres does not have, or may not have.
 
-        Postgres already counts `held` leaf cells of the gang.
+        Postgres already counts what is `held` of the gang.
         """
         self.assumed.add(charge, held=held, now=self._clock())
 

@@ -4,10 +4,11 @@ from datetime import timedelta
 
 import pytest
 
+from policy.quotas.charge import CpuAndMemory
 from policy.quotas.limits import Measure
 from policy.quotas.usage import HeldSums
 from policy.submission import ClassName, LeafType
-from state.ledger.ledger import Charged, LeaderTerm, Ledger, Refused
+from state.ledger.ledger import Charged, Held, LeaderTerm, Ledger, Refused
 from tests.support.clocks import FrozenTime
 from tests.support.state.charges import VISION, a_charge, at_most, gang_key
 
@@ -64,6 +65,48 @@ async def test_they_grow_with_the_leaf_cells(ledger: Ledger) -> None:
     assert [(one.used, one.asked) for one in refused.exceeded] == [(0, 8000)]
     assert isinstance(await ledger.join(answer.live.charge, 1, limits=[limit]), Charged)
     assert await _held(ledger) == (7000, 28)
+
+
+async def test_a_member_that_requests_more_is_added(ledger: Ledger, clock: FrozenTime) -> None:
+    charge = a_charge("a", **AMOUNTS)
+    await ledger.charge(charge)
+    charged_at = clock()
+    clock.advance(seconds=5)
+    limit = at_most(10_000, Measure.CPU_MILLIS, VISION)
+    more = CpuAndMemory(cpu_millis=6000, memory_bytes=GIB)
+    # Two members at once: each has seen the first charge, and both count.
+    assert isinstance(await ledger.add(charge, CpuAndMemory(cpu_millis=3000)), Charged)
+    answer = await ledger.add(charge, CpuAndMemory(cpu_millis=3000), limits=[limit])
+    assert isinstance(answer, Charged)
+    assert answer.live.charged_at == charged_at
+    assert (answer.live.charge.cpu_millis, answer.live.charge.leaf_count) == (10_000, 4)
+    refused = await ledger.add(charge, more, limits=[limit])
+    assert isinstance(refused, Refused)
+    assert [(one.used, one.asked) for one in refused.exceeded] == [(0, 16_000)]
+    assert await _held(ledger) == (10_000, 16)
+    assert isinstance(await ledger.add(charge, more), Charged)
+    assert await _held(ledger) == (16_000, 17)
+    other = a_charge("a", cpu_millis=1)
+    assert isinstance(await ledger.add(other, more), Held)
+    await ledger.release([gang_key("a")], term=TERM)
+    again = await ledger.add(charge, more, limits=[limit])
+    assert isinstance(again, Charged)
+    assert await _held(ledger) == (10_000, 17)
+
+
+async def test_a_gang_grows_by_members_like_its_first_one(ledger: Ledger) -> None:
+    each = CpuAndMemory(cpu_millis=1000, memory_bytes=4 * GIB)
+    charge = a_charge("a", **AMOUNTS, places=0, each=each)
+    await ledger.charge(charge)
+    await ledger.add(charge, CpuAndMemory(cpu_millis=9000))
+    grown = await ledger.resize(charge, 5)
+    assert isinstance(grown, Charged)
+    assert (grown.live.charge.cpu_millis, grown.live.charge.each) == (14_000, each)
+    joined = await ledger.join(grown.live.charge, 2)
+    assert isinstance(joined, Charged)
+    assert await _held(ledger) == (16_000, 28)
+    assert isinstance(await ledger.resize(joined.live.charge, 1), Charged)
+    assert await _held(ledger) == (16_000 // 7, 4)
 
 
 async def test_overflow_uses_up_no_limit_of_them(ledger: Ledger) -> None:

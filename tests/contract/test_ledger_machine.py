@@ -25,7 +25,7 @@ from hypothesis.stateful import (
 )
 
 from policy.errors import BackendError, ConflictError
-from policy.quotas.charge import Charge
+from policy.quotas.charge import Charge, CpuAndMemory
 from policy.quotas.limits import Limit, Measure, Scope
 from policy.quotas.usage import ScopeUsage
 from policy.submission import ClassName, GroupName, LeafType, UserName
@@ -81,6 +81,7 @@ charges = st.builds(
     leaf_count_each=st.sampled_from([None, 1]),
     cpu_millis=st.integers(0, 4000),
     memory_bytes=st.integers(0, 9),
+    each=st.sampled_from([None, CpuAndMemory(cpu_millis=500, memory_bytes=1)]),
     rises_to=st.sampled_from([None, None, ClassName("prod")]),
 )
 gangs = st.lists(st.sampled_from(_GANGS), unique=True).map(lambda names: [*map(gang_key, names)])
@@ -155,6 +156,13 @@ class _Machine(RuleBasedStateMachine):
         if charge is not None:
             self._both(lambda ledger: ledger.join(charge, leaf_count, limits=_LIMITS))
             assert self._places(self._ledger) == self._places(self._twin)
+
+    @rule(number=st.integers(0, 9), cpu=st.integers(0, 4000), memory=st.integers(0, 9))
+    def add(self, number: int, cpu: int, memory: int) -> None:
+        charge = self._chosen(number)
+        if charge is not None:
+            more = CpuAndMemory(cpu_millis=cpu, memory_bytes=memory)
+            self._both(lambda ledger: ledger.add(charge, more, limits=_LIMITS))
 
     @rule(number=st.integers(0, 9), is_high=st.booleans())
     def raise_class(self, number: int, is_high: bool) -> None:

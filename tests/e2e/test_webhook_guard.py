@@ -216,7 +216,7 @@ groups:
         try:
             await create_pod(plane, "default", "paid", spec=spec, dryRun="All")
         except ApiError as error:
-            return "4 CPUs more is asked for; the limit is 1 CPU" not in str(error)
+            return "asks for 4 CPUs more; the limit is 1 CPU" not in str(error)
         return True
 
     async def is_refused() -> bool:

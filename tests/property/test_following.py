@@ -2,9 +2,12 @@
 
 from hypothesis import settings
 
+from extender.cells.observe.reconfiguration import Effect
 from policy.cluster.document import ClusterDocument
+from policy.cluster.safety import run_to_end
 from policy.parser import DocumentKind, parse_document
 from policy.submission import GangKey
+from tests.support.cells.engine_calls import check
 from tests.support.cells.following import RULE, Following
 
 Following.TestCase.settings = settings(stateful_step_count=30)
@@ -38,6 +41,24 @@ def test_what_is_held_on_a_node_that_moves_is_given_up_as_if_built_anew() -> Non
     world.join(number=0, rack=2, is_equipped=True, leaf_type="x", healthy=True)
     world.ask(number=0, vc="b", priority=0, sizes=(1, 1, 1), **HELD)
     world.follow()
+
+
+def test_a_gang_is_downgraded_step_by_step_while_its_cells_stay_in_use() -> None:
+    """The rack that is promised to the other VC can be given only on the nodes of the gang."""
+    world = a_world(a=promise("rack", 1), b=promise(HOST, 3), nodes=6)
+    for member in (0, 1):
+        bound = {**HELD, "member": member, "binds": True}
+        world.ask(number=0, vc="b", priority=0, sizes=(4, 4), **bound)
+    world.leave(number=0)
+    steps = world.update(run_to_end(world.builder.build_stepwise()).topology)
+    for _ in range(10):
+        next(steps)
+        gang = world.engine.gang(GangKey("ns", "g0"))
+        assert gang is not None
+        assert gang.is_guaranteed
+    [effect] = run_to_end(steps).effects
+    assert effect.effect is Effect.DOWNGRADED
+    check(world.engine)
 
 
 def a_preemption_of_who_also_runs_elsewhere(*, loses_node: bool) -> Following:

@@ -39,7 +39,14 @@ class Rebuilding(Following):
         self.builder = document.builder()
         for node in self.nodes.values():
             self.builder.observe(node)
-        self.change = self.engine.change_topology_stepwise(self.builder.build().topology)
+        self.change = self.engine.change_topology_stepwise(
+            run_to_end(self.builder.build_stepwise()).topology
+        )
+
+    @precondition(lambda self: self.change is None)
+    @rule()
+    def begin_to_follow(self) -> None:
+        self.change = self.update(run_to_end(self.builder.build_stepwise()).topology)
 
     @precondition(lambda self: self.change is None and self.requests)
     @rule(number=st.integers(0, 5), priority=st.sampled_from([-1, 0, 3, 5]))

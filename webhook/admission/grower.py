@@ -7,6 +7,9 @@
           held      the charge has changed meanwhile: start over from the current one
           refused   by the rules or by quotas (`policy.admission.growth`)
 
+CPU and memory beyond those of the first member are added before that, within quotas alone: rules do
+not know them.
+
 A review that waits for a gang's turn may already have its submitter's turn, never the reverse.
 """
 
@@ -16,7 +19,12 @@ from functools import partial
 from typing import Final, Protocol
 
 from policy.admission import growth
-from policy.admission.charge_request import ChargeRequest, leaf_count_with, reserved_for
+from policy.admission.charge_request import (
+    ChargeRequest,
+    leaf_count_with,
+    requested_beyond,
+    reserved_for,
+)
 from policy.admission.gang_decision import GangDecision
 from policy.admission.growth import Growth
 from policy.errors import ConflictError
@@ -55,7 +63,9 @@ class Grower:
         self, request: ChargeRequest, decision: GangDecision, held: Charge
     ) -> GangDecision:
         """Charge a gang for one more member if needed; return its decision, or a refusal."""
-        covered = await self._until_settled(request, decision, held, self._cover)
+        covered = await self._until_settled(request, decision, held, self._add)
+        if isinstance(covered, Charge):
+            covered = await self._until_settled(request, decision, covered, self._cover)
         if isinstance(covered, Charge) and request.joins:
             covered = await self._until_settled(request, decision, covered, self._join)
         return decision if isinstance(covered, Charge) else covered
@@ -82,6 +92,16 @@ class Grower:
                 case Queued():
                     break
         raise ConflictError(f"the charge of gang {held.gang} changed at every attempt to grow it")
+
+    async def _add(self, request: ChargeRequest, held: Charge) -> ChargeAnswer | None:
+        """Charge a gang for CPU and memory that a member requests beyond the first one.
+
+        Where no quota limits them, the leader counts them later.
+        """
+        more, limits = requested_beyond(request, held), growth.find_amount_limits(request, held)
+        if more.is_none or not limits:
+            return None
+        return await self._ledger.add(held, more, limits=limits)
 
     async def _cover(
         self, request: ChargeRequest, held: Charge

@@ -41,8 +41,8 @@ class LiveUsage(Protocol):
     def held(self, scope: Scope) -> ScopeUsage:
         """Return the same without leaf-cell-time, which may be outdated."""
 
-    def assume(self, charge: Charge, *, held: int = 0) -> None:
-        """Count a charge that may not be in the ledger, except the `held` leaf cells that are."""
+    def assume(self, charge: Charge, *, held: Charge | None = None) -> None:
+        """Count a charge that may not be in the ledger, except what is `held` there."""
 
 
 class MemoryDecider:
@@ -101,8 +101,9 @@ class MemoryDecider:
         self, request: ChargeRequest, charge: Charge, *, before: EarlierDecision | None
     ) -> None:
         """Count what a member adds to the charge of its gang."""
-        held = 0 if before is None else before.charge.leaf_count
+        held = None if before is None else before.charge
         self.remember(request, charge)
-        if before is None or charge.leaf_count != held:
+        is_larger = held is None or charge.leaf_count != held.leaf_count
+        if is_larger or (held and charge.cpu_and_memory != held.cpu_and_memory):
             self._usage.assume(charge, held=held)
             self._on_uncharged()

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Sequence
 from typing import Final, TypeVar
 
 from policy.errors import BackendError
-from policy.quotas.charge import Charge
+from policy.quotas.charge import Charge, CpuAndMemory
 from policy.quotas.limits import Limit, Scope
 from policy.submission import GangKey, Occupancy, UserName
 from state.ledger.ledger import ChargeAnswer, Held, KnownGang, Ledger, Queued
@@ -42,6 +42,12 @@ class TimedLedger:
     async def join(self, held: Charge, leaf_count: int, *, limits: Sequence[Limit]) -> ChargeAnswer:
         """Give a member a place in a charged gang, or `leaf_count` leaf cells more."""
         return await self._note(self._ledger.join(held, leaf_count, limits=limits))
+
+    async def add(
+        self, held: Charge, more: CpuAndMemory, *, limits: Sequence[Limit]
+    ) -> ChargeAnswer:
+        """Charge a gang for more CPU and memory, within limits."""
+        return await self._note(self._ledger.add(held, more, limits=limits))
 
     async def find(self, gang: GangKey, *, user: UserName) -> KnownGang:
         """Return the decision about a gang, and what a submitter holds."""

@@ -45,6 +45,17 @@ class GangLifecycle:
         self._last_sequence_number = max(self._last_sequence_number, gang.sequence_number)
         return mine
 
+    def restore(self, gang: PlacedGang, *, waiting: Mapping[PodUid, int]) -> None:
+        """Register a gang again after its slots were restored; it counts as younger than others."""
+        self._registry.remove(gang)
+        self._table.gangs[gang.key] = gang
+        gang.waiting_members = dict(waiting)
+        members = (slot.member for slot in gang.slots if slot.member is not None)
+        self.gang_of.update(dict.fromkeys([*members, *waiting], gang.key))
+        self._registry.add(gang)
+        if gang.reserved_slots():
+            self._registry.note_reserving(gang)
+
     def end(self, gang: PlacedGang) -> None:
         """Remove a gang; its leaves become free, or go to the gangs that reserved them."""
         self.stop_waiting(gang)

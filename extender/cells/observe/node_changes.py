@@ -7,8 +7,8 @@ not taken over: its member loses its place and is planned again.
 
 The results are equal, because a preassigned cell that is mapped now would be mapped to the same
 cell again as long as all mappings together are safe. Where this does not hold, that is, where a
-gang would lose its cell to a later one or a promise could not be kept, `FullReplayNeeded` is
-raised. Then the order of the gangs matters, and the caller takes over all of them.
+gang would lose its cell to a later one or a promise could not be kept, all is undone. Then the
+order of the gangs matters, and the caller takes over all of them.
 """
 
 from collections import Counter
@@ -20,13 +20,21 @@ from extender.cells.observe.adoption import Adopter
 from extender.cells.observe.bound_pods import FullReplayNeeded, PodObserver
 from extender.cells.observe.lifecycle import GangLifecycle
 from extender.cells.observe.nodes import NodeObserver
-from extender.cells.observe.reconfiguration import replay_order
+from extender.cells.observe.reconfiguration import (
+    Changed,
+    Comparison,
+    compared,
+    replay_order,
+    summed,
+)
 from extender.cells.state.allocation_table import AllocationTable
+from extender.cells.state.cell_changes import add_cell, change_promises, remove_cell, set_levels
 from extender.cells.state.placed_gangs import MemberSlot, PlacedGang, slot_placement, sorted_by_key
 from extender.cells.state.registry import Registry
-from extender.cells.state.vcs import Claim, count_promises, has_room_for, renumber
+from extender.cells.state.vcs import Claim, has_room_for
+from extender.cells.views.listings import Stepwise
 from policy.submission import GangKey, NodeName, VcName
-from policy.topology import CellAddress, Chain, ChainName, PhysicalCell, Topology, VirtualCluster
+from policy.topology import CellAddress, Chain, ChainName, PhysicalCell, Topology
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,11 +70,13 @@ class TopologyUpdater:
         self._node_observer = node_observer
         self._pod_observer = PodObserver(table, lifecycle, may_downgrade=False)
         self._adopter = Adopter(table, lifecycle, self._pod_observer)
-        self.before: dict[GangKey, PlacedGang] = {}
+        self._before: dict[GangKey, PlacedGang] = {}
         """Copies of the affected gangs as they were before."""
+        self._affected: dict[GangKey, PlacedGang] = {}
+        """These gangs themselves."""
 
-    def is_possible(self, old: Topology, new: Topology) -> bool:
-        """False if `update` would take long, or is certain to fail; nothing changes."""
+    def _is_possible(self, old: Topology, new: Topology) -> bool:
+        """False if an update would take long, or is certain to fail."""
         if old.chains.keys() != new.chains.keys() or old.vcs.keys() != new.vcs.keys():
             return False
         try:
@@ -98,13 +108,31 @@ class TopologyUpdater:
             or any(count > gone[claim, key] for key, count in claim.users.items())
         ]
 
-    def update(self, old: Topology, new: Topology) -> None:
-        """Apply the difference between two topologies.
-
-        FullReplayNeeded leaves the table half changed: the caller must replace it.
-        """
+    def update(self, old: Topology, new: Topology) -> bool:
+        """Apply the difference between two topologies; False, and no change, if that fails."""
+        if not self._is_possible(old, new):
+            return False
         found = _differences(old, new)
         nodes = dict.fromkeys(node for part in found.values() for node in _nodes(part))
+        freed = dict(self._table.nodes_with_freed_leaves)
+        try:
+            with self._table.what_if() as trial:
+                self._follow(old, new, found=found, nodes=nodes)
+                trial.keep()
+        except FullReplayNeeded:
+            self._table.nodes_with_freed_leaves = freed
+            self._restore(nodes)
+            return False
+        return True
+
+    def _follow(
+        self,
+        old: Topology,
+        new: Topology,
+        *,
+        found: Mapping[ChainName, _Difference],
+        nodes: Mapping[NodeName, None],
+    ) -> None:
         for gang in self._registry.reserving():
             self._remember(gang)  # on any node: a gang that is taken over may block its preemption
         taken = self._take_off(nodes)
@@ -117,7 +145,13 @@ class TopologyUpdater:
                 self._lifecycle.end_if_empty(self._table.gangs[gang.key])
         if not all(supply.is_safe() for _, supply in sorted(self._table.supplies.items())):
             raise FullReplayNeeded
-        self._promote()
+
+    def _restore(self, nodes: Mapping[NodeName, None]) -> None:
+        """Restore what the table does not undo: the standing of gangs, and short nodes."""
+        for key, gang in self._affected.items():
+            self._lifecycle.restore(gang, waiting=self._before[key].waiting_members)
+        for node in nodes:
+            self._node_observer.mark(node)
 
     # -- gangs
 
@@ -144,7 +178,8 @@ class TopologyUpdater:
 
     def _remember(self, gang: PlacedGang) -> None:
         slots = [replace(slot) for slot in gang.slots]
-        self.before[gang.key] = replace(
+        self._affected[gang.key] = gang
+        self._before[gang.key] = replace(
             gang, slots=slots, waiting_members=dict(gang.waiting_members)
         )
 
@@ -178,13 +213,36 @@ class TopologyUpdater:
                 if is_lost and self._table.nodes(slot_placement(slot).node):
                     raise FullReplayNeeded
 
-    def _promote(self) -> None:
-        gangs = [gang for gang in self._table.gangs.values() if gang.downgraded_by is not None]
-        for gang in replay_order(gangs):
-            copy = replace(gang)
-            self._adopter.promote(gang)
-            if gang.downgraded_by is None and gang.key not in self.before:
-                self.before[gang.key] = copy
+    def promote_stepwise(self) -> Stepwise[Changed]:
+        """Promote downgraded gangs where that is possible now; return all that has changed.
+
+        Other changes may be made between the steps.
+        """
+        gangs, found = self._table.gangs, self._comparisons()
+        downgraded = [gang for gang in gangs.values() if gang.downgraded_by is not None]
+        for gang in replay_order(downgraded):
+            yield
+            if gangs.get(gang.key) is gang and self._promote(gang):
+                found[gang.key] = compared(self._before[gang.key], gang)
+        return summed(one for _, one in sorted(found.items()))
+
+    def changed(self) -> Changed:
+        """What the update has done so far."""
+        return summed(one for _, one in sorted(self._comparisons().items()))
+
+    def _comparisons(self) -> dict[GangKey, Comparison]:
+        gangs = self._table.gangs
+        return {key: compared(one, gangs.get(key)) for key, one in self._before.items()}
+
+    def _promote(self, gang: PlacedGang) -> bool:
+        downgraded_by = gang.downgraded_by
+        self._adopter.promote(gang)
+        if downgraded_by is None or gang.downgraded_by is not None:
+            return False
+        self._before.setdefault(
+            gang.key, replace(gang, is_guaranteed=False, downgraded_by=downgraded_by)
+        )
+        return True
 
     # -- cells
 
@@ -192,9 +250,9 @@ class TopologyUpdater:
         self, new: Topology, found: Mapping[ChainName, _Difference], nodes: Mapping[NodeName, None]
     ) -> None:
         for name, part in found.items():
-            self._table.trees[name].levels = new.chains[name].levels
+            set_levels(self._table, name, new.chains[name].levels)
             for spec in part.leaving:
-                self._table.remove_cell(self._table.trees[name].by_address[spec.address])
+                remove_cell(self._table, self._table.trees[name].by_address[spec.address])
         for name, part in found.items():
             for joining in part.joining:
                 self._insert(name, joining)
@@ -205,26 +263,21 @@ class TopologyUpdater:
         tree = self._table.trees[name]
         parent = tree.by_address[joining.parent] if joining.parent else tree.root
         after = tree.by_address[joining.after] if joining.after else None
-        if self._table.add_cell(joining.spec, parent, after=after) is None:
+        if add_cell(self._table, joining.spec, parent=parent, after=after) is None:
             raise FullReplayNeeded
 
     # -- promises
 
     def _promise(self, old: Topology, new: Topology) -> None:
         """Change what VCs were promised; mapped cells stay mapped."""
-        for name, spec in sorted(new.vcs.items()):
-            if spec != old.vcs[name]:
-                self._renumber(name, spec)
-        count_promises(self._table.vcs, self._table.trees, self._table.supplies)
-
-    def _renumber(self, name: VcName, spec: VirtualCluster) -> None:
-        moved = renumber(self._table.vcs[name], spec)
+        changed = [spec for name, spec in sorted(new.vcs.items()) if spec != old.vcs[name]]
+        moved = change_promises(self._table, changed)
         if moved is None:
             raise FullReplayNeeded
         for claim in moved:
             for key in sorted(claim.users):
                 gang = self._table.gangs[key]
-                self.before.setdefault(key, replace(gang))
+                self._before.setdefault(key, replace(gang))
                 for slot in gang.slots:
                     slot.cached_placement = None
 

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from extender.cells.model import NodeCell
 from extender.cells.observe.bound_pods import PodObserver
 from extender.cells.state.allocation_table import AllocationTable
+from extender.cells.state.cell_changes import add_top, remove_cell
 from extender.cells.state.placed_gangs import PlacedGang
 from extender.cells.state.tree import Cell, ChainTree
 from policy.submission import LeafType, NodeName
@@ -106,12 +107,12 @@ class NodeObserver:
         tree = self._table.trees.get(_chain_name(node.leaf_type))
         if tree is None:
             tree = self._table.add_tree(_new_tree(node))
-        self._table.add_top(tree, _spec(node))
+        add_top(self._table, tree, _spec(node))
 
     def _remove(self, name: NodeName) -> None:
         for cell in self._table.nodes(name):
             self._pod_observer.vacate_node(cell)
-            self._table.remove_cell(cell)
+            remove_cell(self._table, cell)
 
 
 def _chain_name(leaf_type: LeafType | None) -> ChainName:

@@ -14,13 +14,13 @@ No running pod is ended. A gang is
 Gangs of high priority come first, then old ones: they are the last to lose a share that shrank.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from extender.cells.model import OPPORTUNISTIC
-from extender.cells.state.placed_gangs import MemberSlot, PlacedGang
-from policy.submission import GangKey
+from extender.cells.state.placed_gangs import MemberSlot, PlacedGang, slot_placement
+from policy.submission import GangKey, PodUid
 
 
 class Effect(StrEnum):
@@ -118,3 +118,52 @@ def _why_forgotten(gang: PlacedGang) -> str:
 
 def _is_missing(slot: MemberSlot) -> bool:
     return not slot.leaves or len(slot.leaves) + slot.missing_leaves < slot.size
+
+
+# -- all gangs
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Changed:
+    """What a change of the topology or of priorities did."""
+
+    effects: list[GangEffect]
+    """The effect on each gang that was taken over, by key."""
+    moved: list[PodUid]
+    """Members that have another placement now."""
+    lost: list[PodUid]
+    """Members that have no place any more."""
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """One gang before and after a change."""
+
+    effect: GangEffect
+    moved: tuple[PodUid, ...]
+    lost: tuple[PodUid, ...]
+
+
+def compared(before: PlacedGang, after: PlacedGang | None) -> Comparison:
+    """Compare a gang, and the places of its members, before and after a change."""
+    now = {slot.member: slot for slot in after.slots} if after else {}
+    moved, lost = list[PodUid](), list[PodUid]()
+    for slot in before.slots:
+        if slot.member is None:
+            continue
+        other = now.get(slot.member)
+        if other is None:
+            lost.append(slot.member)
+        elif slot_placement(other) != slot_placement(slot):
+            moved.append(slot.member)
+    return Comparison(effect_on(before, after), tuple(moved), tuple(lost))
+
+
+def summed(found: Iterable[Comparison]) -> Changed:
+    """All comparisons together."""
+    gangs = list(found)
+    return Changed(
+        effects=[one.effect for one in gangs],
+        moved=[uid for one in gangs for uid in one.moved],
+        lost=[uid for one in gangs for uid in one.lost],
+    )

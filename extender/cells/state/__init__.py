@@ -9,6 +9,7 @@ cluster is ever made.
 
     allocation_table  The state of all cells, VCs and gangs; all changes go through it
     bad_nodes         Nodes with bad leaf cells, by chain
+    cell_changes      Cells that join and leave while others are in use, and promises with them
     change_log        Cells and gangs that changed, for indexes that catch up when they are read
     foreign_use       Leaf cells that foreign pods use, by chain
     placed_gangs      Gangs that hold or reserve leaf cells, their slots, and a slot's `Placement`

@@ -18,7 +18,7 @@ from extender.cells.state.tree import Cell, ChainTree, build_tree_stepwise
 from extender.cells.state.undo import Undoable
 from extender.cells.state.vcs import Claim, Vc, build_vc, count_promises
 from policy.submission import GangKey, NodeName, VcName
-from policy.topology import CellAddress, ChainName, PhysicalCell, PinnedCellId, Topology
+from policy.topology import CellAddress, ChainName, PinnedCellId, Topology
 
 
 class AllocationTable(Undoable):
@@ -82,34 +82,6 @@ class AllocationTable(Undoable):
         self.unclaimed[tree.name] = Ranking(tree)
         return tree
 
-    def add_top(self, tree: ChainTree, spec: PhysicalCell) -> None:
-        """Add a top-level cell to a chain without promises; it is bad until observed."""
-        self.supplies[tree.name].add_top(tree.add(spec))
-
-    def add_cell(self, spec: PhysicalCell, parent: Cell, *, after: Cell | None) -> Cell | None:
-        """Add a cell below a parent, bad until observed; None if no order is left there."""
-        tree = parent.chain
-        supply = self.supplies[tree.name]
-        with supply.changing(parent):
-            cell = tree.insert(spec, parent, after=after)
-        if cell is not None:
-            supply.add(cell)
-            for node in cell.at_level(tree.node_level):
-                self.changes.record(node)
-        return cell
-
-    def remove_cell(self, cell: Cell) -> None:
-        """Remove a cell that no gang uses, while other cells of its tree are in use."""
-        assert cell.parent is not None
-        tree = cell.chain
-        supply = self.supplies[tree.name]
-        for node in cell.at_level(tree.node_level):
-            self.changes.record(node)
-            self.mark(list(node.leaves()), is_bad=True)
-        with supply.changing(cell.parent):
-            supply.discard(cell)
-            tree.remove(cell)
-
     # -- leaves
 
     def hold(self, leaves: Sequence[Cell], gang: PlacedGang | None) -> None:
@@ -144,18 +116,23 @@ class AllocationTable(Undoable):
     def mark(self, leaves: Sequence[Cell], *, is_bad: bool) -> None:
         """Set the health of leaves of one node."""
         changed = [leaf for leaf in leaves if leaf.is_bad != is_bad]
-        was_idle = [_is_idle(leaf) for leaf in changed]
-        for leaf in changed:
+        if changed:
+            self._set_bad(changed, is_bad=is_bad)
+            self.record_undo(lambda: self._set_bad(changed, is_bad=not is_bad))
+
+    def _set_bad(self, leaves: Sequence[Cell], *, is_bad: bool) -> None:
+        was_idle = [_is_idle(leaf) for leaf in leaves]
+        for leaf in leaves:
             leaf.is_bad = is_bad
             _add_bad(leaf, 1 if is_bad else -1)
-        self._recount(changed, was_idle)
-        assert not self.is_trying, "health is observed, never tried"
+        self._recount(leaves, was_idle)
 
     def quarantine(self, node: Cell, *, is_quarantined: bool) -> None:
         """Note whether a node is in quarantine."""
         if node.is_quarantined != is_quarantined:
             node.is_quarantined = is_quarantined
             self.changes.record(node)
+            self.record_undo(lambda: self.quarantine(node, is_quarantined=not is_quarantined))
 
     def _recount(self, leaves: Sequence[Cell], was_idle: Sequence[bool]) -> None:
         """Update the sums above these leaves, then the rankings of their bins."""

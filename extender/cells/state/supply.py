@@ -64,6 +64,10 @@ class Supply:
             self._promised = sorted(unused)
             self._forest = None
 
+    def unused_promises(self) -> dict[int, int]:
+        """The number of unused promised cells by level, as `promise` takes it."""
+        return {level: self.unused[level] for level in self._promised}
+
     def add_top(self, top: Cell) -> None:
         """Add a top-level cell to a chain of which nothing is promised."""
         self._put(top)

@@ -182,6 +182,20 @@ class ChainTree:
                 del self.by_node[each.node]
             self._count_children(each, -1)
 
+    def put_back(self, cell: Cell, index: int) -> None:
+        """Add a cell again that was removed, with its descendants, at its former place."""
+        assert cell.parent is not None
+        cell.parent.children.insert(index, cell)
+        self._count(cell, cell.parent, 1)
+        back = [cell]
+        for each in back:
+            back += each.children
+            self.by_address[each.address] = each
+            self.cells[each.order] = each
+            if each.level == self.node_level and each.node is not None:
+                self.by_node[each.node] = each
+            self._count_children(each, 1)
+
     def _count(self, cell: Cell, parent: Cell, sign: int) -> None:
         """Update the sums of all ancestors after a cell joined its parent (1) or left it (-1)."""
         if parent is not self.root:

@@ -39,6 +39,7 @@ from extender.cells.model import ReasonCode, Shadow
 from extender.queue.lines.shapes import Pool
 from extender.queue.member_places import first_request, unplaced
 from extender.queue.model import StepResult
+from extender.queue.order.ranking import Ranking
 from extender.queue.ports import Cells, Nodes, RunTimes
 from extender.queue.queued_gang import QueuedGang
 from extender.queue.reserve.backfill import FREE, Guard
@@ -46,7 +47,7 @@ from extender.queue.reserve.ends import ExpectedEnds
 from extender.queue.reserve.model import Reservation, ReservationEnd, Slip, SlipCause
 from extender.queue.seen_gangs import SeenGangs
 from extender.queue.waiting_gangs import WaitingGangs
-from policy.queues.queues import DEFAULT_LONGEST, DEFAULT_QUEUES, Queues
+from policy.queues.queues import DEFAULT_LONGEST, Queues
 from policy.submission import GangKey, NodeName
 
 _REVIEW_SECONDS = 1.0
@@ -83,6 +84,7 @@ class Reservations:
         *,
         seen: SeenGangs,
         waiting: WaitingGangs,
+        ranking: Ranking,
     ) -> None:
         self._cells = cells
         self._nodes = nodes
@@ -90,8 +92,7 @@ class Reservations:
         self._ends = ExpectedEnds(run_times)
         self._seen = seen
         self._waiting = waiting
-        self._queues = DEFAULT_QUEUES
-        self._now = 0.0
+        self._ranking = ranking
         self._of: dict[GangKey, Reservation] = {}
         self._idle_since: dict[GangKey, float] = {}
         """Reservations of which no gang makes use, and since when."""
@@ -103,17 +104,19 @@ class Reservations:
         self._changed: dict[tuple[GangKey, float], Reservation] = {}
         """By gang and when they were made."""
         self._backfilled: list[GangKey] = []
+        self.is_open = True
+        """Whether reservations may be made: not before those of earlier leaders are known."""
+
+    @property
+    def _now(self) -> float:
+        """The last time that the planner was told, in seconds since 1970."""
+        return self._ranking.now
+
+    @property
+    def _queues(self) -> Queues:
+        return self._ranking.order.queues
 
     # -- reports
-
-    def configure(self, queues: Queues) -> None:
-        """Follow other rules from now on."""
-        self._queues = queues
-        self._review_at = 0.0
-
-    def note_time(self, now: float) -> None:
-        """Note the time, in seconds since 1970; it never runs backwards."""
-        self._now = max(self._now, now)
 
     def restore(self, reservations: Iterable[Reservation]) -> None:
         """Take over the reservations of an earlier leader, in place of all that are known."""
@@ -240,7 +243,7 @@ class Reservations:
             if gang in self._of:
                 self._move(self._of[gang], nodes)
                 return
-        for pool in self._waiting.pools():
+        for pool in self._waiting.pools() if self.is_open else ():
             head = self._next_head(pool)
             if head is not None:
                 self._make(head, pool)
@@ -266,7 +269,7 @@ class Reservations:
         if gang.key in self._of or self._now < self._retry_at.get(gang.key, 0.0):
             return False
         is_new = not gang.has_begun and not gang.victims
-        return is_new and gang.noticed in _WAITS_FOR_CELLS and bool(unplaced(gang, self._cells))
+        return is_new and _waits_for_cells(gang) and bool(unplaced(gang, self._cells))
 
     def _is_head(self, one: Reservation) -> bool:
         return one.gang in self._waiting.first_of(one.pool, self._queues.reservation.per_pool)
@@ -375,6 +378,10 @@ class Reservations:
         self._changed[gang, one.made_at] = replace(one, end=end, ended_at=self._now)
         self._note_change(gang)
         self._waiting.wake()
+
+
+def _waits_for_cells(gang: QueuedGang) -> bool:
+    return gang.noticed is not None and gang.noticed.code in _WAITS_FOR_CELLS
 
 
 def _binds(one: Reservation, gang: QueuedGang) -> bool:

@@ -251,6 +251,18 @@ async def test_people_look_with_their_token_if_a_role_allows_it(
     assert wire.reviews == asked
 
 
+async def test_every_user_reads_the_own_limits_and_no_others(door: Door) -> None:
+    alice = door.token("alice", "team-a")
+    for path in ("/v1/limits?user=bob", "/v1/limits?groups=team-b"):
+        status, said = await door.knock(path, headers=alice)
+        assert (status, said) == (
+            403,
+            {"error": "alice may read only their own limits; leave user and groups out"},
+        )
+    for path in ("/v1/limits", "/v1/limits?user=alice"):
+        assert (await door.knock(path, headers=alice))[0] == 503, "this extender has no ledger"
+
+
 _NO_TOKEN = {"error": "send a Kubernetes token: Authorization: Bearer TOKEN"}
 _BAD_TOKEN = {"error": "the API server does not know this token, or it has expired"}
 

@@ -15,6 +15,10 @@ from tests.support.services.extender import Caller, create, events, extending
 from tests.support.services.simulated_cluster import simulated
 
 CLUSTER = "/api/v1/namespaces/cellgate-system/configmaps/cellgate-cluster"
+DOWNGRADED = (
+    "gang lab/first is now opportunistic and may be preempted: promises to VC lab, or the nodes "
+    "that back them, have changed, and the VC has no cells left for it"
+)
 FOUR = [f"node-{index:02}" for index in range(4)]
 
 
@@ -54,7 +58,7 @@ async def test_a_vc_gets_its_share_and_not_more(tmp_path: Path, text: str) -> No
         assert answer["NodeNames"] == []
         (reason,) = answer["FailedAndUnresolvableNodes"].values()
         assert reason.startswith(
-            "gang lab/second needs 1 x 8 leaf cells, each member in one cell of VC lab; 0 of the 8 "
+            "gang lab/second needs 8 leaf cells in one cell of VC lab; 0 of the 8 "
             "leaf cells promised to VC lab are unused; starts once other gangs of VC lab"
         )
         assert await caller.filter(second, FOUR) == answer
@@ -76,6 +80,21 @@ async def test_a_changed_document_is_in_force_at_once_and_nothing_that_runs_ends
         assert await caller.place(second, FOUR) != node
         gangs = (await caller.get("/v1/gangs"))["items"]
         assert [gang["guaranteed"] for gang in gangs] == [True, True]
+
+
+async def test_a_gang_that_loses_its_guarantee_to_a_change_of_promises_is_told(
+    tmp_path: Path,
+) -> None:
+    async with (
+        simulated(tmp_path, nodes=4, racks=2, policies={"cluster": hived_text(lab=1)}) as client,
+        extending(client) as caller,
+    ):
+        await caller.place(await create(client, "first"), FOUR)
+        await apply(client, hived_text(lab=0, other=4))
+        found = await until(lambda: events(client, about="first"))
+        assert ("Downgraded", DOWNGRADED) in found
+        (gang,) = (await caller.get("/v1/gangs"))["items"]
+        assert gang["guaranteed"] is False
 
 
 async def test_a_bad_document_does_not_get_in_and_everybody_is_told(tmp_path: Path) -> None:

@@ -1,16 +1,21 @@
 """What people ask, in HiveD's shapes and in ours."""
 
 from collections.abc import AsyncIterator
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from kube import marks
 from kube.api.client import KubeClient
+from state.log.records import DecisionRecord, RowKind
+from tests.support.kube.pods import a_new_pod
 from tests.support.policy.cluster_texts import hived_text
 from tests.support.policy.documents import TWO_CLASSES_TEXT
-from tests.support.services.extender import Caller, create
+from tests.support.services.extender import PODS, Caller, create, extending
 from tests.support.services.simulated_cluster import simulated
+from tests.support.twins.log import MemoryDecisions
 
 FOUR = [f"node-{index:02}" for index in range(4)]
 POLICIES = {"cluster": hived_text(racks=2, nodes=2, lab=2, other=1), "classes": TWO_CLASSES_TEXT}
@@ -113,6 +118,38 @@ async def test_what_was_decided_about_a_gang_that_ended_can_be_asked(
         placed = [row for row in told["decisions"] if row["outcome"] == "placed"]
         assert placed[0]["details"]["decision"]["others"]["members"] == 0
     assert await caller.get("/v1/explain/lab/unknown-0") == 404
+
+
+async def test_the_admission_of_a_pod_that_kubernetes_names_is_explained(
+    client: KubeClient,
+) -> None:
+    """It is admitted before it has a name: most pods of Jobs are such pods."""
+    decision, store = "0a", MemoryDecisions()
+    await store.insert([an_admission(f"lab/train-*{decision}", reason="rule 2 lowers it")])
+    pod = a_new_pod("train-x7k2p").with_gpus(1).annotated(marks.DECISION_ANNOTATION, decision)
+    pod["metadata"]["generateName"] = "train-"
+    async with extending(client, store=store) as caller:
+        await caller.place(await client.request("POST", PODS, body=pod), FOUR)
+        told = await caller.get("/v1/explain/lab/train-x7k2p")
+        assert told["decisions"][-1]["reason"] == "rule 2 lowers it"
+        at_once = {"gracePeriodSeconds": "0"}
+        await client.request("DELETE", f"{PODS}/train-x7k2p", query=at_once)
+        await caller.until("/v1/gangs", lambda page: page["items"] == [])
+        told = await caller.get("/v1/explain/lab/train-x7k2p")
+        assert told["decisions"][-1]["reason"] == "rule 2 lowers it"
+        assert (told["gang"], told["state"]) == ("lab/train-x7k2p", "gone")
+
+
+def an_admission(subject: str, *, reason: str) -> DecisionRecord:
+    return DecisionRecord(
+        at=datetime.now(UTC),
+        service="webhook",
+        kind=RowKind.ADMISSION,
+        subject=subject,
+        outcome="admitted",
+        reason=reason,
+        latency_seconds=0.0,
+    )
 
 
 async def test_a_gang_that_its_owner_must_change_is_refused_and_not_queued(

@@ -12,11 +12,11 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 from extender.cells.engine import Engine
 from extender.cells.model import FreeMode, MemberRequest, NodeCell, Place, Wait
-from extender.cells.observe.reconfiguration import Effect, GangEffect
+from extender.cells.observe.reconfiguration import Changed, Effect, GangEffect
 from extender.cells.rebuild import Rebuild
 from extender.cells.state.placed_gangs import MemberSlot, PlacedGang
 from extender.cells.state.tree import ChainTree
-from extender.cells.views.listings import run_to_end
+from extender.cells.views.listings import Stepwise, run_to_end
 from policy.cluster.document import ClusterDocument, LiveNode
 from policy.errors import ConflictError
 from policy.parser import DocumentKind, parse_document
@@ -69,7 +69,9 @@ class Following(RuleBasedStateMachine):
         self.nodes: dict[NodeName, LiveNode] = {}
         self.requests: dict[GangKey, MemberRequest] = {}
         self.now = 0.0
-        self.engine = Engine(lease_seconds=10, topology=self.builder.build().topology)
+        self.engine = Engine(
+            lease_seconds=10, topology=run_to_end(self.builder.build_stepwise()).topology
+        )
         for number in first:
             self.join(
                 number=number, rack=number // 3, is_equipped=True, leaf_type="x", healthy=True
@@ -113,15 +115,29 @@ class Following(RuleBasedStateMachine):
 
     @rule()
     def follow(self) -> None:
-        built = self.builder.build()
+        built = run_to_end(self.builder.build_stepwise())
         assert built == self.document.build(self.nodes.values())
         fresh = Engine(lease_seconds=10)
         expected = rebuilt(self.engine, fresh, built.topology)
-        done = self.engine.update_topology(built.topology)
+        done = run_to_end(self.update(built.topology)).effects
         assert state(self.engine) == state(fresh)
         assert changed(done) == changed(expected, among=done)
         check(self.engine)
         self.probe(fresh)
+
+    def update(self, topology: Topology) -> Stepwise[Changed]:
+        """Follow nodes; the cells in use stay as they are until all new ones are complete."""
+        before = state(self.engine)
+        steps = self.engine.update_topology_stepwise(topology)
+        try:
+            next(steps)
+        except StopIteration as end:
+            done: Changed = end.value
+            return done
+        if self.engine._rebuild is not None:
+            assert state(self.engine) == before
+        check(self.engine)
+        return (yield from steps)
 
     def probe(self, fresh: Engine) -> None:
         """Who comes next is placed alike, in spite of all that happened before."""
@@ -263,7 +279,7 @@ def state(engine: Engine) -> object:
                     [cell.address for cell in supply.free(rung.level)]
                     for rung in table.trees[name].levels
                 ],
-                supply.unused,
+                list(supply.unused),
                 supply.is_uniform,
                 supply.is_safe(),
             )
@@ -272,14 +288,16 @@ def state(engine: Engine) -> object:
         {
             name: (
                 {rung: len(left) for rung, left in vc.unmapped.items()},
-                sorted((c.cell.address, c.virtual.level, c.users) for c in vc.claims.values()),
+                sorted(
+                    (c.cell.address, c.virtual.level, dict(c.users)) for c in vc.claims.values()
+                ),
                 {chain: ranking.promised for chain, ranking in vc.rankings.items()},
             )
             for name, vc in table.vcs.items()
         },
         {node: len(slots) for node, slots in table.incomplete_slots.items()},
         {node: len(slots) for node, slots in table.leafless_slots.items()},
-        engine._components.lifecycle.gang_of,
+        dict(engine._components.lifecycle.gang_of),
     )
 
 

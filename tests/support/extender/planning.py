@@ -92,7 +92,6 @@ class Planning:
                 awaits_group=self.groups.is_awaited,
                 quota=self.quota,  # type: ignore[arg-type] # all that it uses
             ),
-            outcomes=self.shell.outcomes,
             clock=self.shell.clock,
         )
         self.shell.recover()

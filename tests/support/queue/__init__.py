@@ -1,5 +1,6 @@
 """The planner of `extender.queue` with a small cluster around it.
 
+orders         Facts and documents for tests of the order.
 planner_world  `PlannerWorld`: pods, a watch that is late, a kube-scheduler, a clock
 room_world     `RoomWorld`: the same, with zones and CPU on nodes
 engine_cells   an engine as the planner uses it

@@ -8,6 +8,7 @@ from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from extender.cells.engine import Engine
+from extender.cells.freed_cells import freed_by
 from extender.cells.model import MemberRequest, PlacedMember
 from extender.cells.views.listings import run_to_end
 from extender.queue.gang_planner import GangPlanner
@@ -95,6 +96,8 @@ class PlannerWorld(UnlimitedNodes):
         self.actions: list[Action] = []
         self.being_bound: dict[PodUid, Placement] = {}
         self.finished: dict[GangKey, dict[int, int]] = {}
+        self.requests: dict[PodUid, MemberRequest] = {}
+        """Of all pods that there ever were."""
         self.held: dict[PodUid, Placement] = {}
         """Pods that kube-scheduler asks to bind, and that have no answer yet."""
         self.lead()
@@ -121,6 +124,7 @@ class PlannerWorld(UnlimitedNodes):
         self.engine = Engine(lease_seconds=LEASE_SECONDS, topology=self.topology)
         self.cells = EngineCells(self.engine, self.being_bound, may_preempt=self._may_preempt)
         self.planner = GangPlanner(self.cells, self.nodes_for_planner, self)
+        self.cells.on_leave = self._tell_freed
         self.actions.clear()
         self.being_bound.clear()
         self.held.clear()
@@ -169,6 +173,7 @@ class PlannerWorld(UnlimitedNodes):
         self.undelivered.pop(uid, None)
         pod = self.pods.get(uid)
         if pod is None:
+            self._tell_freed(uid)
             self.engine.forget_member(uid)
             self.planner.lose(uid)
         else:
@@ -189,6 +194,10 @@ class PlannerWorld(UnlimitedNodes):
             leaf_cells=bound.placement.leaf_cells,
             placement=bound.placement,
         )
+
+    def _tell_freed(self, uid: PodUid) -> None:
+        request = self.requests[uid]
+        self.planner.wake(freed_by(request, self.engine.placement(uid), self.topology))
 
     def set_health(self, node: NodeName, *, is_healthy: bool) -> None:
         self.nodes[node] = is_healthy
@@ -214,6 +223,7 @@ class PlannerWorld(UnlimitedNodes):
             )
         )
         self.pods[pod.uid] = pod
+        self.requests[pod.uid] = pod.seen_as.request
         self.undelivered[pod.uid] = None
 
     def delete(self, uid: PodUid) -> None:

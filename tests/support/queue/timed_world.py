@@ -10,6 +10,7 @@ from extender.cells.views.listings import run_to_end
 from extender.queue.forecast.model import NOTHING_KNOWN, RunTime
 from extender.queue.gang_planner import GangPlanner
 from extender.queue.model import QueuedPod, ReleasePod
+from extender.queue.order.gang_order import GangOrder
 from extender.queue.reserve.model import Reservation
 from policy.queues.queues import DEFAULT_QUEUES, Queues
 from policy.submission import GangKey, NodeName, PodUid
@@ -68,9 +69,8 @@ class TimedWorld(UnlimitedNodes):
         return self.run_times.started
 
     def build_planner(self, queues: Queues) -> GangPlanner:
-        planner = GangPlanner(self.cells, self, self, run_times=self.run_times)
-        planner.reservations.configure(queues)
-        return planner
+        order = GangOrder(queues)
+        return GangPlanner(self.cells, self, self, order=order, run_times=self.run_times)
 
     def _may_preempt(self, uid: PodUid) -> bool:
         return self.pods[uid].may_preempt
@@ -105,7 +105,7 @@ class TimedWorld(UnlimitedNodes):
         """Make steps until the planner has nothing to do."""
         has_more = True
         while has_more:
-            self.planner.reservations.note_time(self.now)
+            self.planner.ranking.note_time(self.now)
             step = self.planner.step(now=self.now)
             self.changes += step.reservations
             self.backfilled += step.backfilled

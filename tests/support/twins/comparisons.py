@@ -1,8 +1,10 @@
 """Comparisons of charges, as the ledger makes them. Pure."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from policy.quotas.charge import Charge
+from policy.quotas.limits import Exceeded, Limit
 from state.ledger.ledger import LiveCharge
 
 
@@ -14,6 +16,15 @@ def recounted(live: LiveCharge | None, counted: Charge) -> LiveCharge | None:
         return None
     charge = replace(live.charge, cpu_millis=counted.cpu_millis, memory_bytes=counted.memory_bytes)
     return replace(live, charge=charge)
+
+
+def exceeded_by_change(
+    limits: Sequence[Limit], *, beside: Sequence[Exceeded], without: Sequence[Exceeded]
+) -> tuple[Exceeded, ...]:
+    """Return what a changed charge exceeds: hours with the gang as it is, all else without it."""
+    found = {one.limit: one for one in without}
+    found |= {one.limit: one for one in beside if one.limit.measure.is_hours}
+    return tuple(found[limit] for limit in limits if limit in found)
 
 
 def is_same(one: Charge, other: Charge) -> bool:

@@ -9,8 +9,8 @@ from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, time, timedelta
 
 from policy.errors import BackendError, ConflictError
-from policy.quotas.charge import Charge, find_exceeded
-from policy.quotas.limits import Limit, Scope
+from policy.quotas.charge import Charge, CpuAndMemory, find_exceeded
+from policy.quotas.limits import Exceeded, Limit, Scope
 from policy.quotas.usage import HeldSums, ScopeUsage
 from policy.submission import ClassName, GangKey
 from state.ledger.ledger import (
@@ -29,8 +29,8 @@ from state.ledger.ledger import (
     check_storable,
     choose_storable,
 )
+from tests.support.twins import comparisons
 from tests.support.twins.ages import KeptAges
-from tests.support.twins.comparisons import is_as_seen, is_of, is_same, recounted
 from tests.support.twins.sums import days_of, holdings_of, sums_of
 
 _MICROSECOND = timedelta(microseconds=1)
@@ -116,23 +116,36 @@ class MemoryLedger:
         self, existing: LiveCharge, changed: Charge, limits: Sequence[Limit]
     ) -> Charged | Refused:
         """Put another charge in the place of one, unless a limit would be exceeded."""
-        # The hours that the gang has used count; its present leaf cells must not count twice.
-        found = {one.limit: one for one in find_exceeded(changed, limits, self.current_usage)}
-        found = {limit: one for limit, one in found.items() if limit.measure.is_hours}
-        del self._live[changed.gang]
-        found |= {
-            one.limit: one
-            for one in find_exceeded(changed, limits, self.current_usage)
-            if one.limit not in found
-        }
-        self._live[changed.gang] = existing
-        exceeded = tuple(found[limit] for limit in limits if limit in found)
-        if exceeded:
+        if exceeded := self._find_exceeded(changed, limits):
             return Refused(exceeded=exceeded)
         self._end(changed.gang, is_billed=True)
         now = max(self._clock(), existing.charged_at)
         self._put(LiveCharge(charge=changed, charged_at=now, expires_at=existing.expires_at))
         return Charged(live=self._live[changed.gang], usage=self._usages(changed))
+
+    def _find_exceeded(self, changed: Charge, limits: Sequence[Limit]) -> tuple[Exceeded, ...]:
+        # The hours that the gang has used count; its present leaf cells must not count twice.
+        beside = list(find_exceeded(changed, limits, self.current_usage))
+        existing = self._live.pop(changed.gang)
+        without = list(find_exceeded(changed, limits, self.current_usage))
+        self._live[changed.gang] = existing
+        return comparisons.exceeded_by_change(limits, beside=beside, without=without)
+
+    async def add(
+        self, live: Charge, more: CpuAndMemory, *, limits: Sequence[Limit] = ()
+    ) -> ChargeAnswer:
+        """Add CPU and memory to the charge of a gang."""
+        existing = self._live.get(live.gang)
+        if existing is None:
+            return await self.charge(live.with_more(more), limits=limits)
+        self._check_available()
+        if not comparisons.is_of(existing.charge, live):
+            return Held(live=existing, usage=self._usages(existing.charge))
+        grown = existing.charge.with_more(more)
+        if exceeded := self._find_exceeded(grown, limits):
+            return Refused(exceeded=exceeded)
+        self._put(replace(existing, charge=grown))
+        return Charged(live=self._live[live.gang], usage=self._usages(grown))
 
     async def raise_class(
         self,
@@ -164,7 +177,7 @@ class MemoryLedger:
     ) -> ChargeAnswer:
         """Use a place of the charge for a new member, or else add leaf cells."""
         existing = self._live.get(live.gang)
-        live = existing.charge if existing and is_of(existing.charge, live) else live
+        live = existing.charge if existing and comparisons.is_of(existing.charge, live) else live
         taken = 1 if live.leaf_count_each is None else leaf_count
         if existing is None or existing.charge != live or live.places < taken:
             grown = live.leaf_count + leaf_count
@@ -235,8 +248,8 @@ class MemoryLedger:
             gang
             for gang, charge in wanted.items()
             if gang in self._live
-            and not is_same(self._live[gang].charge, charge)
-            and is_as_seen(self._live[gang], known.get(gang))
+            and not comparisons.is_same(self._live[gang].charge, charge)
+            and comparisons.is_as_seen(self._live[gang], known.get(gang))
         ]
         for gang in wanted.keys() & self._live.keys():
             self._live[gang] = replace(self._live[gang], expires_at=None)
@@ -251,7 +264,9 @@ class MemoryLedger:
     async def recount(self, counted: Sequence[Charge], *, term: LeaderTerm) -> int:
         """Set the CPU and memory of charged gangs."""
         self._fence(term)
-        found = [recounted(self._live.get(one.gang), one) for one in choose_storable(counted)]
+        found = [
+            comparisons.recounted(self._live.get(one.gang), one) for one in choose_storable(counted)
+        ]
         changed = [live for live in found if live is not None]
         for live in changed:
             self._put(live)
@@ -286,10 +301,9 @@ class MemoryLedger:
         self, *, least_seconds: float, most_seconds: float
     ) -> tuple[LiveCharge, ...]:
         """Return live charges that were made or resized within a range of ages."""
+        ages = {one: self._clock() - one.charged_at for one in await self.charges()}
         least, most = timedelta(seconds=least_seconds), timedelta(seconds=most_seconds)
-        now = self._clock()
-        live = await self.charges()
-        return tuple(one for one in live if least <= now - one.charged_at < most)
+        return tuple(one for one, age in ages.items() if least <= age < most)
 
     async def find_charged(self, gangs: Sequence[GangKey]) -> frozenset[GangKey]:
         """Return the gangs, among those given, that have a live charge."""

@@ -23,6 +23,6 @@ class MemoryUsage:
         """Return the same as `usage`: here the leaf-cell-time costs nothing."""
         return self.usage(scope)
 
-    def assume(self, charge: Charge, *, held: int = 0) -> None:
+    def assume(self, charge: Charge, *, held: Charge | None = None) -> None:
         """Count a charge that is not in the ledger."""
         self.assumed.add(charge, held=held, now=0.0)

@@ -43,7 +43,7 @@ def test_a_vc_gets_no_more_than_it_was_promised() -> None:
     assert isinstance(decision, Wait)
     assert decision.reason.code is ReasonCode.VC_FULL
     assert decision.reason.text == (
-        "gang ns/two needs 1 x 1 leaf cells, each member in one cell of VC a; 0 of the 2 leaf "
+        "gang ns/two needs 1 leaf cell in one cell of VC a; 0 of the 2 leaf "
         "cells promised to VC a are unused; starts once other gangs of VC a have ended, or with a "
         "higher priority than theirs"
     )

@@ -16,11 +16,11 @@ LASTING: dict[Callable[[], Decision | Reason], str] = {
         "enough room now; starts once enough leaf cells are free"
     ),
     requests.vc_full: (
-        "gang ns/bert needs 1 x 1 leaf cells; too few leaf cells of VC a are unused; starts once "
+        "gang ns/bert needs 1 leaf cell; too few leaf cells of VC a are unused; starts once "
         "other gangs of VC a have ended, or with a higher priority than theirs"
     ),
     requests.pinned_full: (
-        "gang ns/bert needs 1 x 1 leaf cells; too few leaf cells of pinned cell PIN are unused; "
+        "gang ns/bert needs 1 leaf cell; too few leaf cells of pinned cell PIN are unused; "
         "starts once other gangs of VC a have ended, or with a higher priority than theirs"
     ),
     requests.vc_without_promises: (

@@ -20,13 +20,13 @@ SENTENCES: dict[Callable[[], Decision | Reason], tuple[ReasonCode, str]] = {
     ),
     requests.vc_full: (
         ReasonCode.VC_FULL,
-        "gang ns/bert needs 1 x 1 leaf cells, each member in one cell of VC a; 0 of the 2 leaf "
+        "gang ns/bert needs 1 leaf cell in one cell of VC a; 0 of the 2 leaf "
         "cells promised to VC a are unused; starts once other gangs of VC a have ended, or with a "
         "higher priority than theirs",
     ),
     requests.pinned_full: (
         ReasonCode.VC_FULL,
-        "gang ns/bert needs 1 x 1 leaf cells, each member in one node of pinned cell PIN; 0 of the "
+        "gang ns/bert needs 1 leaf cell in one node of pinned cell PIN; 0 of the "
         "2 leaf cells of pinned cell PIN are unused; starts once other gangs of VC a have ended, "
         "or with a higher priority than theirs",
     ),
@@ -64,7 +64,7 @@ SENTENCES: dict[Callable[[], Decision | Reason], tuple[ReasonCode, str]] = {
     ),
     requests.foreign_use_and_bad_cells: (
         ReasonCode.FOREIGN_USE,
-        "gang ns/bert needs 2 x 2 leaf cells; 1 of the leaf cells that it could use are in use by "
+        "gang ns/bert needs 2 x 2 leaf cells; 1 of the leaf cells that it could use is in use by "
         "1 pod that Cellgate did not place, and 2 are bad: ns/f-0 of alice on node n0 (1); starts "
         "once enough of these leaf cells are free; an admin can end these pods, and with "
         "`foreign: reclaim` in the Cluster document Cellgate ends those that it may end",
@@ -78,7 +78,7 @@ SENTENCES: dict[Callable[[], Decision | Reason], tuple[ReasonCode, str]] = {
     ),
     requests.no_candidate: (
         ReasonCode.NODE_NOT_OFFERED,
-        "gang ns/bert needs 1 x 2 leaf cells; there is room, but not on nodes that its pods may "
+        "gang ns/bert needs 2 leaf cells; there is room, but not on nodes that its pods may "
         "use now; check the pods' node selectors, affinity and tolerations, and the nodes' free "
         "CPU and memory",
     ),
@@ -184,7 +184,7 @@ SENTENCES: dict[Callable[[], Decision | Reason], tuple[ReasonCode, str]] = {
     ),
     requests.cut_vc_full: (
         ReasonCode.VC_FULL,
-        "gang ns/bert needs 1 x 1 leaf cells, each member in one cell of VC a; 0 of the 2 leaf "
+        "gang ns/bert needs 1 leaf cell in one cell of VC a; 0 of the 2 leaf "
         "cells promised to VC a are unused; of the promise to VC a, the nodes back only 1 of 3 "
         "cells of level node and type gpu; starts once other gangs of VC a have ended, or with a "
         "higher priority than theirs, or once the nodes back all of the promise",
@@ -282,13 +282,13 @@ SENTENCES: dict[Callable[[], Decision | Reason], tuple[ReasonCode, str]] = {
     ),
     requests.over_quota: (
         ReasonCode.QUOTA,
-        "gang ns/bert waits for quota of group vision; starts once the group's quota has room for "
-        "16 more leaf cells",
+        "gang ns/bert waits for quota of group vision; starts once the limits of the group, and of "
+        "the user in it, have room for 16 more leaf cells",
     ),
     requests.over_quota_of_unknown_size: (
         ReasonCode.QUOTA,
-        "gang ns/bert waits for quota of group vision; starts once the group's quota has room for "
-        "the gang",
+        "gang ns/bert waits for quota of group vision; starts once the limits of the group, and of "
+        "the user in it, have room for the gang",
     ),
     requests.other_gate: (
         ReasonCode.OTHER_GATE,
@@ -352,7 +352,7 @@ def test_every_code_has_a_sentence() -> None:
 def test_another_sentence_is_another_version_of_the_wording() -> None:
     texts = sorted(text for _, text in SENTENCES.values())
     told = "raise WORDING if a sentence has changed; a sentence that is new needs no new version"
-    assert (WORDING, zlib.crc32("\n".join(texts).encode())) == (5, 1030759052), told
+    assert (WORDING, zlib.crc32("\n".join(texts).encode())) == (6, 2887244550), told
 
 
 def test_long_lists_are_cut() -> None:

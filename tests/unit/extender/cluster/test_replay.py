@@ -27,6 +27,19 @@ async def test_changes_of_the_document_that_take_many_steps_are_decided_alike(se
     assert {"changing", "advanced", "placed"} <= await _decide_alike(load)
 
 
+async def test_a_change_is_completed_also_by_a_version_that_needs_more_steps_for_it() -> None:
+    load = MixedLoad(1, derived_text(a=4, b=3))
+    for _ in range(200):
+        load.step()
+    await load.log.flush()
+    for index, row in enumerate(load.store.records):
+        if row.outcome == "advanced":
+            load.store.records[index] = replace(row, inputs={**row.inputs, "steps": 1})
+    report = await replay_epoch(load.store, epoch=1)
+    assert report.decisions > 20
+    assert report.is_identical
+
+
 @pytest.mark.parametrize(("seed", "text"), list(_loads()))
 async def test_mixed_load_with_a_crash_in_it_is_decided_alike(seed: int, text: str) -> None:
     kinds = await _decide_alike(MixedLoad(seed, text))

@@ -3,6 +3,7 @@
 import pytest
 
 from extender.inspection.limit_routes import LimitRoutes
+from kube.api.token_reviews import ApiUser
 from policy.errors import BackendError, RequestError
 from policy.parser import DocumentKind
 from policy.store import PolicyStore, PolicyText
@@ -40,9 +41,9 @@ async def test_every_limit_of_a_user_is_shown_with_what_is_used() -> None:
     assert shown["held"]["leafCells"] == 4
     limits = shown["limits"]
     assert [(one.get("user"), one["measure"], one["used"], one["most"]) for one in limits] == [
-        ("alice", "leaf_cells", 4, 16),
-        ("alice", "leaf_cells_high", 4, 8),
-        (None, "leaf_cells", 8, 64),
+        ("alice", "leafCells", 4, 16),
+        ("alice", "leafCellsHigh", 4, 8),
+        (None, "leafCells", 8, 64),
     ]
     assert limits[2]["text"] == "group vision holds 8 of 64 leaf cells within quota"
     assert limits[2]["over"] == "fail"
@@ -54,6 +55,14 @@ async def test_groups_that_only_the_api_server_knows_can_be_named() -> None:
     shown = await routes.show({"user": "bob", "groups": "x,other"})
     assert [one["group"] for one in shown["limits"]] == ["other"]
     assert shown["groups"] == ["other", "x"]
+
+
+async def test_a_caller_sees_the_own_limits_with_the_groups_of_the_token() -> None:
+    bob = ApiUser(name="bob", groups=("other",))
+    shown = await _routes(MemoryLedger()).show({}, caller=bob)
+    assert [(one["group"], one["measure"]) for one in shown["limits"]] == [("other", "leafCells")]
+    asked = await _routes(MemoryLedger()).show({"user": "alice"}, caller=bob)
+    assert asked["groups"] == ["vision"], "the caller's groups say nothing about another user"
 
 
 async def test_a_request_without_a_user_and_a_ledger_that_is_away_are_told() -> None:

@@ -44,6 +44,8 @@ def test_a_gang_has_a_reason_an_age_and_a_place(shell: Shell) -> None:
     assert shown["a"]["ageSeconds"] == pytest.approx(shown["b"]["ageSeconds"] + 1, abs=1)
     assert shown["a"]["reason"] == no_room(A).text
     assert "there is not enough room now" in shown["a"]["condition"]
+    assert shown["c"]["limits"] == ["group g holds 8 of 8 leaf cells"]
+    assert "limits" not in shown["a"]
 
 
 def test_a_gang_that_was_told_nothing_yet_is_listed_once(shell: Shell) -> None:

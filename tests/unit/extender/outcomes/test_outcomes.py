@@ -3,6 +3,7 @@
 import pytest
 
 from extender.cells.model import Decision, Place, Preempt, Reason, ReasonCode, Wait
+from extender.cells.wording import explain
 from extender.cluster.journal import DecisionContext
 from extender.inspection.hived_views import show_group
 from extender.outcomes.outcomes import EndedBy
@@ -90,6 +91,17 @@ def test_a_gang_is_told_once_per_reason_whichever_member_is_named(shell: Shell) 
     gang_waits(shell, "b", code=ReasonCode.VC_FULL)
     assert waiting(shell) == [("b", "vc-full")]
     assert shell.waiting.of_pod(shell.pod("a")) is shell.waiting.gangs[BERT]
+
+
+def test_a_gang_shows_the_present_numbers_and_is_told_once(shell: Shell) -> None:
+    add(shell, member("a", gang="bert"))
+    for room in (1, 0):
+        reason = explain(ReasonCode.NO_ROOM, gang="lab/bert", needs=((2, 8),), members=2, room=room)
+        shell.outcomes.gang_waits(BERT, shell.pod("a"), reason)
+        shell.now += 60
+    entry = shell.waiting.gangs[BERT]
+    assert "room for 0 of 2 members now" in entry.reason.text
+    assert len(shell.events.said("Waiting")) == 1
 
 
 def test_a_pod_that_waited_is_told_its_place(shell: Shell) -> None:

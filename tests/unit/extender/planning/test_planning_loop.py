@@ -137,8 +137,9 @@ async def test_a_gang_over_quota_waits_until_it_is_charged() -> None:
             pod = a_pod(name).with_gpus(8).in_vc("lab").in_gang("bert", size=2).gated()
             plans.shell.pods.upsert(pod.labelled(marks.GROUP_LABEL, "vision"))
         assert await plans.looked() == []
-        reason = "gang lab/bert waits for quota of group vision; starts once the group's quota has"
-        assert plans.waiting() == {"lab/bert": f"{reason} room for 16 more leaf cells"}
+        waits = "gang lab/bert waits for quota of group vision"
+        change = "starts once the limits of the group, and of the user in it, have room for"
+        assert plans.waiting() == {"lab/bert": f"{waits}; {change} 16 more leaf cells"}
         assert [name for name, _ in plans.shell.events.said("Waiting")] == ["a"]
         plans.quota.has_room = True
         plans.planner.observe_charged(GangKey("lab", "bert"))

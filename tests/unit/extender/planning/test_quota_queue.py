@@ -7,10 +7,14 @@ from uuid import UUID, uuid4
 
 import pytest
 
+from extender.planning.pod_ranks import PodRanks
 from extender.planning.quota_queue import QuotaQueue
+from extender.queue.order.gang_order import GangOrder
+from extender.queue.ports import UnknownRunTimes
 from extender.settings import LEADERSHIP
 from kube import marks
 from kube.follow.policies import PolicySink
+from policy.classes import NO_CLASSES
 from policy.quotas.charge import Charge
 from policy.quotas.limits import Limit, Scope
 from policy.submission import GangKey, GroupName, UserName
@@ -21,6 +25,7 @@ from tests.support.kube.config_maps import a_policy_map
 from tests.support.kube.events import KeptEvents
 from tests.support.kube.pods import PodBuilder, a_pod
 from tests.support.kube.workloads import workload_mark
+from tests.support.queue.orders import queues
 from tests.support.twins.ledger import MemoryLedger
 
 CLASSES = """
@@ -58,12 +63,21 @@ class QuotaQueueWorld:
         self.shell = Shell()
         self.policies = policies = PolicySink(KeptEvents())
         policies.replace([a_policy_map("classes", CLASSES), a_policy_map("quotas", QUOTAS)])
+        self.order = GangOrder()
+        ranks = PodRanks(
+            self.order,
+            pods=self.shell.pods,
+            run_times=UnknownRunTimes(),
+            to_request=self.shell.to_request,
+            clock=self.shell.clock,
+        )
         self.queue = QuotaQueue(
             ledger=self.ledger,
             pods=self.shell.pods,
             sizes=GroupSizes(1),
             policies=policies,
             term=lambda: LeaderTerm(leadership=LEADERSHIP, epoch=1),
+            rank_of=lambda pods: ranks.standing(pods).key,
         )
         self.told: list[GangKey] = []
         self.queue.on_charged.append(self.told.append)
@@ -88,6 +102,30 @@ async def test_the_oldest_that_fits_is_charged_and_the_rest_goes_on_waiting() ->
     assert [gang.name for gang in world.told] == ["a"]
     (live,) = await world.ledger.charges()
     assert live.expires_at is None
+
+
+async def test_quota_is_given_in_the_order_of_the_queues_document() -> None:
+    world = QuotaQueueWorld()
+    urgent = "levels: [{name: all, strategy: fifo, worth: {userLevel: 1h}}]\n"
+    world.order.configure(queues(urgent + "userLevels: {gold: [bob]}"), NO_CLASSES)
+    first = queued("a", uuid4())
+    second = queued("b", uuid4()).submitted_by("bob").created_at("1970-01-01T00:30:00Z")
+    world.shell.pods.upsert(first)
+    world.shell.pods.upsert(second)
+    assert [pods[0].name for pods in world.queue.by_rank()] == ["b", "a"]
+    await world.queue.charge()
+    assert [world.holds(first), world.holds(second)] == [True, False]
+
+
+async def test_a_gang_is_told_which_limits_have_no_room_for_it() -> None:
+    world = QuotaQueueWorld()
+    pods = [queued(name, uuid4()) for name in ("first", "next", "last")]
+    for pod in pods:
+        world.shell.pods.upsert(pod)
+    await world.queue.charge()
+    full = ["group vision holds 8 of 8 leaf cells within quota"]
+    told = [world.queue.lacks(world.shell.pod(name)) for name in ("first", "next", "last")]
+    assert told == [[], full, full], "also the one that was not tried, because it is like another"
 
 
 async def test_the_next_is_charged_when_there_is_room() -> None:

@@ -313,6 +313,31 @@ def test_a_gang_whose_members_are_not_as_announced_does_not_start_by_half() -> N
     assert world.engine.gangs() == []
 
 
+def test_the_numbers_of_a_reason_are_told_when_they_change() -> None:
+    world = world_of_two_vcs()
+    for name in ("one", "two"):
+        submit(world, a_gang(name).of(4))
+    run(world)
+    submit(world, a_gang("next").of(4, 4))
+    assert "0 of the 8 leaf cells promised to VC a are unused" in notices(world)["next"]
+    world.delete(PodUid("one-0"))
+    deliver(world)
+    assert "4 of the 8 leaf cells promised to VC a are unused" in notices(world)["next"]
+
+
+def test_the_number_of_members_is_told_when_it_changes() -> None:
+    world = world_of_two_vcs()
+    gang = a_gang("bert").of(1, 1, 1)
+    submit(world, gang, missing=2)
+    world.step()
+    world.now += 5
+    assert "(1 of 3 so far)" in notices(world)["bert"]
+    world.create(gang.member(1), size=3)
+    deliver(world)
+    assert "(2 of 3 so far)" in notices(world)["bert"]
+    assert notices(world) == {}
+
+
 def test_a_reason_is_told_once() -> None:
     world = world_of_two_vcs()
     submit(world, a_gang("first").of(4, 4))

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from extender.cells.model import Decision, MemberRequest, Preempt
 from policy.errors import RequestError
 from policy.submission import GangKey
 from tests.support.background import background
@@ -113,6 +114,27 @@ async def test_a_gang_of_which_members_exist_is_simulated_with_them() -> None:
         other = await world.simulate(pods[1], user="bob")
     assert other.admission.refusal is not None
     assert "submitter bob instead of alice" in other.admission.refusal
+
+
+async def test_bins_are_ranked_step_by_step_before_a_preemption_is_simulated() -> None:
+    world = SimulatedWorld()
+    async with background(world.plans.planner.run()):
+        for index in range(4):
+            low = a_new_pod(f"low-{index}", namespace="lab").with_gpus(8).in_vc("lab")
+            assert (await world.create(dict(low.of_class("test")), user="alice")).is_allowed
+        await world.settle()
+    cells, ready = world.simulator._places._cells, list[bool]()
+    plan = cells.plan
+
+    def note(request: MemberRequest, **given: Any) -> Decision:
+        ready.append(cells.is_ready(request))
+        return plan(request, **given)
+
+    cells.plan = note
+    told = await world.simulate(_pod("q"), user="alice")
+    assert isinstance(told.plan, Preempt)
+    assert ready
+    assert all(ready)
 
 
 async def test_a_very_large_gang_does_not_block_the_leader() -> None:

@@ -6,6 +6,7 @@ import pytest
 
 from policy.cluster.derived import DerivedClusterDocument
 from policy.cluster.document import LiveNode, NodeCount
+from policy.cluster.safety import run_to_end
 from policy.submission import LeafType, NodeName
 from policy.topology import Backing, DomainName
 from tests.support.policy.cluster_texts import cluster_of, problems_of
@@ -92,7 +93,8 @@ def test_a_node_leaves_one_domain_and_joins_another_by_its_label() -> None:
     builder = cluster_of(text(*TWO, va=cells(2, domain="east"))).builder()
     for node in nodes(east=1, west=2):
         builder.observe(node)
-    (short,) = builder.build().topology.backing(next(iter(builder.build().topology.vcs)))
+    topology = run_to_end(builder.build_stepwise()).topology
+    (short,) = topology.backing(next(iter(topology.vcs)))
     assert short == Backing(LeafType("A100"), NODE, 2, 1, DomainName("east"))
     moving = nodes(west=1)[0]
     builder.observe(
@@ -102,7 +104,7 @@ def test_a_node_leaves_one_domain_and_joins_another_by_its_label() -> None:
             leaf_counts=moving.leaf_counts,
         )
     )
-    topology = builder.build().topology
+    topology = run_to_end(builder.build_stepwise()).topology
     assert [one.backed for one in topology.backing(next(iter(topology.vcs)))] == [2]
     assert {name: len(chain.cells) for name, chain in topology.chains.items()} == {
         "A100@east": 2,

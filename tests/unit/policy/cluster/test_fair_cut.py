@@ -5,8 +5,9 @@ from collections.abc import Mapping
 import pytest
 
 from policy.cluster.document import LiveNode
-from policy.cluster.fair_cut import cut_fairly
+from policy.cluster.fair_cut import cut_fairly_stepwise
 from policy.cluster.promises import check_promises
+from policy.cluster.safety import Stepwise, run_to_end
 from policy.submission import NodeName, VcName
 from tests.support.policy.cluster_texts import cluster_of
 from tests.support.policy.documents import HEAD
@@ -17,11 +18,13 @@ SIZES = {1: 1, 2: 8, 3: 16}
 
 def cut(available: Mapping[int, int], **promised: Mapping[int, int]) -> dict[str, dict[int, int]]:
     """Cut promises of a chain in which every level has cells of its own."""
-    kept = cut_fairly(
-        {VcName(name): cells for name, cells in promised.items()},
-        sizes=SIZES,
-        fits=lambda cells: all(count <= available[level] for level, count in cells.items()),
-    )
+
+    def fits(cells: Mapping[int, int]) -> Stepwise[bool]:
+        yield
+        return all(count <= available[level] for level, count in cells.items())
+
+    wanted = {VcName(name): cells for name, cells in promised.items()}
+    kept = run_to_end(cut_fairly_stepwise(wanted, sizes=SIZES, fits=fits))
     return {name: {level: n for level, n in cells.items() if n} for name, cells in kept.items()}
 
 
@@ -116,3 +119,18 @@ def test_what_is_backed_can_be_given_at_once_also_where_racks_differ() -> None:
         "b": [(NODE, 4, 2)],
         "c": [("A100", 30, 16)],
     }
+
+
+def test_promises_are_cut_in_many_steps_and_nodes_that_change_meanwhile_make_no_difference() -> (
+    None
+):
+    vcs = {f"vc-{index}": [(RACK, 2 + index % 3), (NODE, 5 + index)] for index in range(20)}
+    document = cluster_of(derived(**vcs))
+    builder = document.builder()
+    for node in racks(16):
+        builder.observe(node)
+    steps = builder.build_stepwise()
+    for _ in range(len(vcs) * 2 + 10):  # a step for each promise, and then for each question
+        next(steps)
+    builder.forget(racks(1)[0].name)
+    assert run_to_end(steps) == document.build(racks(16))

@@ -3,7 +3,7 @@
 import pytest
 
 from policy.cluster import safety
-from policy.cluster.safety import Shortage, find_shortage
+from policy.cluster.safety import Bag, Forest, Shortage, find_shortage, run_to_end
 from policy.submission import LeafType, NodeName
 from policy.topology import CellAddress, Chain, ChainName, PhysicalCell
 from tests.support.policy.cluster_texts import hived, problems_of, topology_of
@@ -90,6 +90,25 @@ def test_a_search_ends_when_its_steps_are_used_up() -> None:
     found = find_shortage(chain, promised={3: 16, 2: 100, 1: 100_000}, pinned=())
     assert found is not None
     assert not found.is_proven
+
+
+def test_a_long_search_pauses_often_and_finds_the_same() -> None:
+    forest = Forest((3, 2, 1))
+    kinds = [(40 - 2 * n, n) for n in range(2, 19)]
+    for leaves, nodes in kinds:
+        forest.add(forest.bag(3, [a_node(forest, leaves)] * nodes), level=3)
+    promised = {3: 8, 2: 100, 1: 10_000}
+    steps = forest.find_shortage_stepwise(promised, max_steps=1000)
+    for _ in range(10):
+        next(steps)
+    found = run_to_end(steps)
+    assert found == forest.find_shortage(promised, max_steps=1000)
+    assert found is not None
+    assert not found.is_proven
+
+
+def a_node(forest: Forest, leaves: int) -> Bag:
+    return forest.bag(2, [forest.bag(1, ())] * leaves)
 
 
 PINNED = """

@@ -1,5 +1,7 @@
 """Rules and quotas together: one decision, in words that people understand."""
 
+from dataclasses import replace
+
 import pytest
 
 from policy.quotas.admission import AdmissionDecision, OverQuota, describe_excess, over_quota
@@ -93,6 +95,13 @@ def test_a_refusal_tells_every_rule_hit_and_every_limit() -> None:
     assert refused.format_warnings() == ()
 
 
+def test_a_refusal_by_usage_that_is_not_current_says_so() -> None:
+    away = ("Quota database unavailable; last known usage applied",)
+    for refused in (_admission("fail"), _admission("fail", rules="- {user: alice, then: fail}")):
+        text = replace(refused, notes=away).format_refusal()
+        assert text.endswith(" Quota database unavailable; last known usage applied.")
+
+
 def test_a_gang_that_waits_is_told_what_for() -> None:
     assert _admission("queue").format_warnings() == (
         "cellgate: waits for room in the quotas of group vision: alice in group vision holds 15 "
@@ -145,13 +154,13 @@ def test_notes_are_told_too() -> None:
         ),
         (
             too_much(Measure.CPU_MILLIS, used=6000, asked=4500, most=8000),
-            "alice in group vision holds 6 CPUs and 4.5 CPUs more is asked for; the limit is "
+            "alice in group vision holds 6 CPUs and the gang asks for 4.5 CPUs more; the limit is "
             "8 CPUs. A gang with 2 CPUs would fit.",
         ),
         (
             too_much(Measure.MEMORY_BYTES, used=2**36, asked=2**30, most=2**36),
-            "alice in group vision holds 64Gi of memory and 1Gi of memory more is asked for; the "
-            "limit is 64Gi of memory.",
+            "alice in group vision holds 64Gi of memory and the gang asks for 1Gi of memory "
+            "more; the limit is 64Gi of memory.",
         ),
         (
             Exceeded(

@@ -29,9 +29,9 @@ def test_it_counts_in_all_its_scopes_and_by_leaf_type() -> None:
 def test_one_that_the_ledger_counts_in_part_counts_for_the_rest() -> None:
     assumed = AssumedCharges()
     charge = a_charge(leaf_count=6)
-    assumed.add(charge, held=4, now=0)
+    assumed.add(charge, held=replace(charge, leaf_count=4), now=0)
     assert _held(assumed) == (2, 2, 0)
-    assumed.add(replace(charge, leaf_count=9), held=6, now=0)
+    assumed.add(replace(charge, leaf_count=9), held=charge, now=0)
     assert _held(assumed) == (5, 5, 0)
     assert assumed.find(charge.gang) == replace(charge, leaf_count=9)
 
@@ -51,7 +51,7 @@ def test_it_is_told_once_and_again_if_it_has_grown_meanwhile() -> None:
 def test_one_that_has_grown_is_not_expected_before_that_was_told() -> None:
     assumed = AssumedCharges()
     grown = a_charge(leaf_count=9)
-    assumed.add(grown, held=4, now=0)
+    assumed.add(grown, held=replace(grown, leaf_count=4), now=0)
     assert assumed.expected(10) == []
     assumed.note_sent([grown])
     assert assumed.expected(10) == [grown.gang]
@@ -78,3 +78,13 @@ def test_memory_is_bounded_by_scopes_too() -> None:
         assumed.add_to(ScopeUsage(scope=charge.scopes[2])).gangs for charge in assumed.unsent(99)
     ]
     assert kept == [1] * 10
+
+
+def test_what_has_more_cpu_than_the_ledger_counts_counts_for_the_rest() -> None:
+    assumed = AssumedCharges()
+    held = a_charge(cpu_millis=1000)
+    assumed.add(replace(held, cpu_millis=9000), held=held, now=0)
+    usage = assumed.add_to(ScopeUsage(scope=ALICE))
+    assert (usage.cpu_millis, usage.leaf_cells, usage.gangs) == (8000, 0, 0)
+    assumed.forget(held.gang)
+    assert assumed.add_to(ScopeUsage(scope=ALICE)) == ScopeUsage(scope=ALICE)

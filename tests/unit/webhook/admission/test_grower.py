@@ -71,6 +71,7 @@ async def test_a_gang_that_was_small_at_first_does_not_get_past_the_rules(
         f"cells, 5 of them in high classes. Rule 1 (at most 8) refuses class prod: occupied would "
         f"be {more + 5} (5 held, {more} asked for), which is > 8. With {more - 3} fewer leaf "
         "cells held or asked for the rule would not apply."
+        + (" Quota database unavailable; last known usage applied." if is_away else "")
     )
     world.ledger.is_away = False
     assert (await world.ledger.usage(ALICE)).leaf_cells == 5

@@ -83,7 +83,8 @@ async def test_a_gang_does_not_outgrow_its_quota() -> None:
     assert refused.admission.format_refusal() == (
         "alice asked for 9 leaf cells in class prod: refused by the quotas of group vision. "
         "Group vision holds 2 leaf cells in high classes and 9 more are asked for; the limit is "
-        "10. A gang of 8 leaf cells would fit."
+        "10. A gang of 8 leaf cells would fit. Quota database unavailable; last known usage "
+        "applied."
     )
     assert refused.is_degraded
     assert _known(world) == (2, 1)

@@ -71,7 +71,7 @@ groups: [{{name: vision, limits: {{cpu: 10, memory: 1Ti}}, users: [{{name: alice
     usage = await webhook.world.ledger.usage(Scope(None, GroupName("vision")))
     assert (usage.cpu_millis, usage.memory_bytes) == (9000, 3 * 2**30)
     answer = await webhook.pods.mutate(a_review(a_pod("b").with_gpus(1)))
-    assert "Group vision holds 9 CPUs and 3 CPUs more is asked for; the limit is 10 CPUs." in (
+    assert "Group vision holds 9 CPUs and the gang asks for 3 CPUs more; the limit is 10 CPUs." in (
         answer.message
     )
 

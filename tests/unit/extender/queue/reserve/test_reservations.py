@@ -83,7 +83,8 @@ def test_a_gang_that_is_kept_off_is_told_for_which_gang() -> None:
     world.advance(1.5 * HOUR)
     world.submit(small("long"), runs=9 * HOUR)
     gang = world.planner._seen[key("long")]
-    assert gang.noticed is ReasonCode.RESERVED
+    assert gang.noticed is not None
+    assert gang.noticed.code is ReasonCode.RESERVED
 
 
 def test_shorter_gangs_of_the_same_shape_are_tried_although_a_longer_one_was_refused() -> None:
@@ -96,7 +97,7 @@ def test_shorter_gangs_of_the_same_shape_are_tried_although_a_longer_one_was_ref
 def test_a_reservation_is_kept_though_a_gang_of_a_higher_class_is_ahead() -> None:
     world = a_full_world()
     world.advance(1.5 * HOUR)
-    world.submit(small("urgent").at(5), runs=HOUR, may_preempt=False)
+    world.submit(small("urgent").at(900), runs=HOUR, may_preempt=False)
     world.advance(3 * HOUR)
     assert world.started[key("large")] == 1000 + 4 * HOUR
 
@@ -104,7 +105,7 @@ def test_a_reservation_is_kept_though_a_gang_of_a_higher_class_is_ahead() -> Non
 def test_a_gang_that_could_preempt_the_large_one_does_not_end_others_instead() -> None:
     world = a_full_world()
     world.advance(1.5 * HOUR)
-    assert world.submit(small("urgent").at(5), runs=HOUR) in world.started
+    assert world.submit(small("urgent").at(900), runs=HOUR) in world.started
 
 
 def test_an_overrun_is_a_slip_with_the_gang_that_caused_it() -> None:
@@ -206,7 +207,7 @@ def test_a_reservation_ends_with_its_gang() -> None:
 def test_a_reservation_that_is_not_sticky_follows_the_head() -> None:
     world = a_full_world(reservation=ReservationRules(sticky=False))
     world.advance(AFTER)
-    world.submit(a_gang("urgent").times(4, 4).at(5), runs=HOUR, may_preempt=False)
+    world.submit(a_gang("urgent").times(4, 4).at(900), runs=HOUR, may_preempt=False)
     world.advance(2 * AFTER)
     ends = [one.end for one in world.changes if one.end is not None]
     assert ends == [ReservationEnd.OUTRANKED]
@@ -223,7 +224,7 @@ def test_the_next_leader_keeps_the_reservation() -> None:
         world.planner.see(pod)
     world.work()
     assert world.planner.reservations.in_force() == made
-    urgent = world.submit(small("urgent").at(5), runs=9 * HOUR, may_preempt=False)
+    urgent = world.submit(small("urgent").at(900), runs=9 * HOUR, may_preempt=False)
     assert urgent not in world.started
     world.advance(3 * HOUR)
     assert world.started[key("large")] == 1000 + 4 * HOUR

@@ -1,0 +1,164 @@
+"""Keeps the order of waiting gangs current: the Queues document, recent use, the size of VCs.
+
+A changed document orders the gangs anew at once, in slices. Recent use is read from the history
+twice a minute, and only if a level gives it a worth; while the history does not answer, the
+last factors count. Without a history, only gangs that run count.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable, Iterator, Mapping
+from datetime import UTC, datetime, timedelta
+from typing import Final, NoReturn
+
+from extender.queue.order.fair_shares import Account
+from extender.queue.order.gang_order import GangOrder, VcSize
+from extender.queue.order.ranking import Ranking
+from kube.follow.policies import PolicySink
+from policy.capacity import capacity_of
+from policy.errors import BackendError
+from policy.queues.factors import FactorName
+from policy.queues.queues import FairShareRules
+from policy.topology import Topology
+from service.clock import Clock
+from service.tasks import in_slices, wait_up_to
+from state.history.runs import RunHistory
+
+logger = logging.getLogger(__name__)
+
+_EVERY_SECONDS: Final = 5.0
+_READ_SECONDS: Final = 30.0
+"""How often the history is read."""
+_BY_RUN_TIME: Final = (FactorName.SHORT_RUN, FactorName.ASKED)
+_SOON_SECONDS: Final = 1.0
+"""Until the cluster has been counted."""
+_HALF_LIVES: Final = 5
+"""Older use counts less than a thirtieth."""
+_WINDOWS: Final = 20
+"""Queries for the use of that time, when a leader begins."""
+_HOUR: Final = 3600.0
+
+
+class QueueOrder:
+    """Feeds the order of waiting gangs, for as long as this replica leads."""
+
+    def __init__(
+        self,
+        order: GangOrder,
+        ranking: Ranking,
+        *,
+        policies: PolicySink,
+        history: RunHistory | None,
+        counts: Callable[[], Mapping[tuple[str, str], int]],
+        topology: Callable[[], Topology | None],
+        clock: Clock,
+    ) -> None:
+        """`counts` are leaf cells by VC and state, as in `extender.inspection.census`."""
+        self._order = order
+        self._ranking = ranking
+        self._policies = policies
+        self._history = history
+        self._counts = counts
+        self._topology = topology
+        self._clock = clock
+        self._counted: Topology | None = None
+        self._promised: Mapping[str, int] = {}
+        self._read: FairShareRules | None = None
+        """The rules by which use was read so far."""
+        self._read_until = datetime.fromtimestamp(0, UTC)
+        self._news = asyncio.Event()
+        self.on_reorder: list[Callable[[], None]] = []
+        """Called when gangs may have changed places."""
+        policies.on_change.append(self._follow)
+        self._follow()
+
+    def _follow(self) -> None:
+        policy = self._policies.policy
+        if self._order.configure(policy.queues, policy.classes):
+            self._news.set()
+
+    async def run(self) -> NoReturn:
+        """Order anew whenever the document has changed, and from time to time, until cancelled."""
+        while True:
+            await wait_up_to(_EVERY_SECONDS if self._counts() else _SOON_SECONDS, self._news)
+            if self._news.is_set():
+                self._news.clear()
+                await in_slices(self._ranking.reorder())
+                self._tell()
+            await self.refresh()
+
+    async def refresh(self) -> None:
+        """Count what has changed since the last time, and move the gangs that it concerns."""
+        vcs = self._order.observe_vcs(self._sizes(), leaf_cells=sum(self._counts().values()))
+        await in_slices(self._ranking.reorder_vcs(vcs))
+        are_new = False
+        if any(map(self._order.queues.uses, _BY_RUN_TIME)):
+            are_new = await in_slices(self._ranking.reorder_run_times())
+        accounts: list[Account] = []
+        if self._order.queues.uses(FactorName.FAIR_SHARE):
+            await self._read_use()
+            now = self._clock.now().timestamp()
+            accounts = await in_slices(self._order.shares.refresh(now=now))
+            await in_slices(self._ranking.reorder_accounts(accounts))
+        if vcs or accounts or are_new:
+            self._tell()
+
+    def _tell(self) -> None:
+        for tell in self.on_reorder:
+            tell()
+
+    def _sizes(self) -> dict[str, VcSize]:
+        topology, counts = self._topology(), self._counts()
+        if topology is not self._counted:
+            self._counted, self._promised = topology, _promised(topology) if topology else {}
+        vcs = dict.fromkeys([*self._promised, *(vc for vc, _ in counts if vc)])
+        return {vc: VcSize(self._promised.get(vc, 0), counts.get((vc, "used"), 0)) for vc in vcs}
+
+    async def _read_use(self) -> None:
+        """Read use since the last time; all that counts, if the rules have changed."""
+        rules = self._order.queues.fair_share
+        if self._history is None:
+            return
+        now, is_new = self._clock.now(), self._read != rules
+        if not is_new and (now - self._read_until).total_seconds() < _READ_SECONDS:
+            return
+        if self._read is None or self._read.half_life != rules.half_life:
+            self._order.shares.forget_use()
+            self._read_until = now - timedelta(seconds=_HALF_LIVES * rules.half_life)
+        self._read = rules
+        longest = _HALF_LIVES * rules.half_life / _WINDOWS
+        try:
+            for since, until in _windows(self._read_until, now, longest):
+                await self._read_window(self._history, since, until)
+                self._read_until = until
+        except BackendError as exc:
+            logger.warning("recent use not read, will retry", extra={"error": str(exc)})
+
+    async def _read_window(self, history: RunHistory, since: datetime, until: datetime) -> None:
+        middle = since + (until - since) / 2
+        for hours in await history.hours_between(since, until):
+            if hours.user_name is not None and hours.leaf_cell_hours > 0:
+                self._order.shares.add(
+                    hours.user_name,
+                    hours.group_name,
+                    leaf_cell_seconds=hours.leaf_cell_hours * _HOUR,
+                    at=middle.timestamp(),
+                )
+
+
+def _windows(
+    since: datetime, until: datetime, longest: float
+) -> Iterator[tuple[datetime, datetime]]:
+    step = timedelta(seconds=longest)
+    while since < until:
+        end = min(since + step, until)
+        yield since, end
+        since = end
+
+
+def _promised(topology: Topology) -> dict[str, int]:
+    found: dict[str, int] = {}
+    for chain in capacity_of(topology).chains:
+        for vc, share in chain.of_vc.items():
+            found[vc] = found.get(vc, 0) + share.leaf_count
+    return found

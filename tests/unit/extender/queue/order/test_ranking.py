@@ -1,0 +1,103 @@
+"""The planner's gangs follow the order: at once, and without new decisions."""
+
+from extender.cells.views.listings import run_to_end
+from policy.queues.queues import DEFAULT_QUEUES, Queues
+from policy.submission import PodUid
+from tests.support.cells.builders import a_gang
+from tests.support.queue.driver import deliver, step, submit, world_of_two_vcs
+from tests.support.queue.orders import CLASSES, DAY, one_level, queues
+from tests.support.queue.planner_world import PlannerWorld
+
+
+def _world(document: Queues, *gangs: tuple[str, str, str]) -> PlannerWorld:
+    """Let gangs wait behind one that holds all cells: name, user and class of each."""
+    world = world_of_two_vcs()
+    world.planner.ranking.order.configure(document, CLASSES)
+    submit(world, a_gang("first").of(4, 4))
+    step(world)
+    for name, user, class_name in gangs:
+        world.now += 1
+        submit(world, a_gang(name).of(4, 4))
+        for pod in world.pods.values():
+            if pod.seen_as.request.gang.name == name:
+                world.change(pod, user=user, class_name=class_name)
+        deliver(world)
+    step(world)
+    return world
+
+
+def _order(world: PlannerWorld) -> list[str]:
+    return [facts.gang.name for facts, _ in world.planner.ranking.in_order()]
+
+
+def test_a_changed_document_orders_waiting_gangs_anew() -> None:
+    world = _world(one_level("fifo"), ("a", "alice", "oppo"), ("b", "bob", "prod"))
+    assert _order(world) == ["a", "b"]
+    world.planner.ranking.order.configure(DEFAULT_QUEUES, CLASSES)
+    run_to_end(world.planner.ranking.reorder())
+    assert _order(world) == ["b", "a"]
+    world.delete(PodUid("first-0"))
+    world.delete(PodUid("first-1"))
+    deliver(world)
+    assert {one.uid for one in step(world)} >= {PodUid("b-0"), PodUid("b-1")}
+
+
+def test_a_gang_is_promoted_when_its_time_has_come() -> None:
+    levels = """
+levels:
+- {name: urgent, who: {users: [bob]}, strategy: fifo}
+- {name: rest, strategy: fifo, promoteAfter: 1d}
+"""
+    world = _world(queues(levels), ("a", "alice", "test"), ("b", "bob", "test"))
+    assert _order(world) == ["b", "a"]
+    world.planner.ranking.note_time(DAY)
+    assert _order(world) == ["b", "a"]
+    world.planner.ranking.note_time(DAY + 10)
+    assert _order(world) == ["a", "b"]
+
+
+def test_a_start_counts_at_once_against_the_user() -> None:
+    document = one_level("fair-share")
+    world = _world(document, ("a", "alice", "test"), ("b", "bob", "test"), ("c", "alice", "test"))
+    world.planner.ranking.order.observe_vcs({}, leaf_cells=8)
+    assert _order(world) == ["a", "b", "c"]
+    for uid in ("first-0", "first-1"):
+        world.delete(PodUid(uid))
+    deliver(world)
+    assert {one.uid for one in step(world)} >= {PodUid("a-0"), PodUid("a-1")}
+    assert _order(world) == ["b", "c"]
+    found = world.planner.ranking.find(world.pods[PodUid("c-0")].seen_as.request.gang)
+    assert found is not None
+    assert found[1].parts[0].value < 1.0
+
+
+def test_a_gang_that_did_not_use_its_lease_is_behind_once() -> None:
+    world = world_of_two_vcs()
+    submit(world, a_gang("old").of(4, 4))
+    world.now += 1
+    submit(world, a_gang("young").of(4, 4))
+    assert {one.uid for one in step(world)} == {PodUid("old-0"), PodUid("old-1")}
+    world.now += 30.0
+    world.step()
+    assert {PodUid("young-0"), PodUid("young-1")} <= {one.uid for one in world.actions}
+    assert _order(world) == ["old"]
+    _, old = world.planner.ranking.in_order()[0]
+    assert old.asked == 0.0, "its age is kept"
+
+
+def test_moving_gangs_plans_none_of_them_again() -> None:
+    world = _world(one_level("fifo"), ("a", "alice", "oppo"), ("b", "bob", "prod"))
+    world.planner.ranking.order.configure(DEFAULT_QUEUES, CLASSES)
+    run_to_end(world.planner.ranking.reorder())
+    result = world.planner.step(now=world.now)
+    assert (result.actions, result.notices, result.has_more) == ([], {}, False)
+
+
+def test_gangs_that_leave_are_forgotten() -> None:
+    world = _world(one_level("fair-share"), ("a", "alice", "test"))
+    gang = world.planner.ranking.in_order()[0][0].gang
+    for uid in ("a-0", "a-1"):
+        world.delete(PodUid(uid))
+    deliver(world)
+    step(world)
+    assert world.planner.ranking.find(gang) is None
