@@ -44,7 +44,6 @@ class PromiseKeeper:
 
     def __init__(
         self,
-        store: PromiseStore | None,
         *,
         reservations: Reservations,
         pods: PodSink,
@@ -53,7 +52,8 @@ class PromiseKeeper:
         term: Callable[[], LeaderTerm],
         clock: Clock,
     ) -> None:
-        self._store = store
+        self.store: PromiseStore | None = None
+        """Set before this replica leads; without it promises are lost with the process."""
         self._reservations = reservations
         self._pods = pods
         self._events = events
@@ -66,8 +66,6 @@ class PromiseKeeper:
         """The last reservations of gangs that have none now."""
         self._unsaved: dict[tuple[GangKey, datetime], PromiseRow] = {}
         self._woken = asyncio.Event()
-        self.is_ready = store is None
-        """Whether the promises of earlier leaders are known, or cannot be read."""
 
     def find(self, gang: GangKey) -> Reservation | None:
         """Return the reservation of a gang, or the last one that it had."""
@@ -110,7 +108,7 @@ class PromiseKeeper:
         logger.info("reservation changed", extra={"gang": str(one.gang), "why": text})
 
     def _save(self, one: Reservation) -> None:
-        if self._store is not None:
+        if self.store is not None:
             row = to_row(one)
             self._unsaved[row.gang, row.made_at] = row
             self._woken.set()
@@ -119,39 +117,38 @@ class PromiseKeeper:
 
     async def run(self) -> NoReturn:
         """Read the promises of earlier leaders, then write every change, until cancelled."""
-        self._unsaved.clear()
-        self.is_ready = self._store is None
-        is_read = self._store is None
+        is_read = self.store is None
+        self._reservations.is_open = is_read
         while True:
             try:
                 is_read = is_read or await self._read()
                 await self._write()
-                self.is_ready = True
                 await self._woken.wait()
             except (BackendError, ConflictError) as exc:
-                self.is_ready = True  # gangs must not wait for the database
+                self._reservations.is_open = True  # gangs must not wait for the database
                 logger.warning("promises not written, will retry", extra={"error": str(exc)})
                 await asyncio.sleep(_RETRY_SECONDS)
 
     async def _read(self) -> bool:
-        """Take over the promises in force, unless this leader has made some meanwhile."""
-        assert self._store is not None
-        rows = await self._store.load(ended_since=self._clock.now() - _SHOWN)
+        """Take over the promises in force; those that this leader made meanwhile count more."""
+        assert self.store is not None
+        rows = await self.store.load(ended_since=self._clock.now() - _SHOWN)
         found = [one for row in rows if (one := _read_row(row)) is not None]
         for one in found:
             if one.end is not None:
                 self.ended[one.gang] = one
-        open_ = {one.gang: one for one in found if one.end is None}
-        made = {one.gang: one for one in self._reservations.in_force()} if self.is_ready else {}
-        self._told = {**open_, **made}
+        promised = {one.gang: one for one in found if one.end is None}
+        made = {one.gang: one for one in self._reservations.in_force()}
+        self._told = {**promised, **made}
         self._reservations.restore(self._told.values())
+        self._reservations.is_open = True
         return True
 
     async def _write(self) -> None:
         self._woken.clear()
         rows = dict(self._unsaved)
-        if self._store is not None and rows:
-            await self._store.save(list(rows.values()), term=self._term())
+        if self.store is not None and rows:
+            await self.store.save(list(rows.values()), term=self._term())
             for key, row in rows.items():
                 if self._unsaved.get(key) is row:
                     del self._unsaved[key]

@@ -13,7 +13,7 @@ from heapq import heappop, heappush
 from itertools import count
 
 from extender.cells.freed_cells import FreedCells
-from extender.queue.lines.gang_places import GangPlaces, Place, PlaceNumbers, Rank, take_out
+from extender.queue.lines.gang_places import GangPlaces, Place, Rank, take_out
 from extender.queue.lines.kinds import Line, LineKind
 from extender.queue.lines.shapes import GangShape, Pool, ShapeKind, pool_of
 from extender.queue.lines.sleepers import Lack, Sleepers
@@ -131,14 +131,6 @@ class WaitingGangs:
         return resumed
 
     # -- order
-
-    def place(self, gang: GangKey) -> PlaceNumbers | None:
-        """Return the place of a gang in its level and in its pool; None if it does not wait."""
-        entry = self._entries.get(gang)
-        if entry is None:
-            return None
-        line, rank = entry
-        return self._order.numbers(line.kind.pool, (rank, gang))
 
     def pool(self, gang: GangKey) -> Pool | None:
         """Return the pool in which a gang waits."""

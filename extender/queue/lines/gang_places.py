@@ -1,7 +1,6 @@
 """All waiting gangs in order, and in order within their pools."""
 
 from bisect import bisect_left, insort
-from typing import NamedTuple
 
 from extender.queue.lines.shapes import Pool
 from policy.submission import GangKey
@@ -11,13 +10,6 @@ Rank = tuple[float, ...]
 
 The first number is the gang's level."""
 Place = tuple[Rank, GangKey]
-
-
-class PlaceNumbers(NamedTuple):
-    """Where a gang is in the queue, counted from 1."""
-
-    in_level: int
-    in_pool: int
 
 
 class GangPlaces:
@@ -55,16 +47,6 @@ class GangPlaces:
     def first_of(self, pool: Pool, count: int) -> list[GangKey]:
         """Return the best ranked gangs of a pool."""
         return [gang for _, gang in self._by_pool.get(pool, ())[:count]]
-
-    def numbers(self, pool: Pool, place: Place) -> PlaceNumbers:
-        """Return the places of a gang in its level and in its pool."""
-        level = place[0][:1]
-        ahead = bisect_left(self._all, place) - bisect_left(self._all, level, key=_rank)
-        return PlaceNumbers(ahead + 1, bisect_left(self._by_pool[pool], place) + 1)
-
-
-def _rank(place: Place) -> Rank:
-    return place[0]
 
 
 def take_out(places: list[Place], place: Place) -> bool:

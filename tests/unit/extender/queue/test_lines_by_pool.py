@@ -1,4 +1,4 @@
-"""Which event wakes which line, and the places of gangs in their level and pool."""
+"""Which event wakes which line, and the head of each pool."""
 
 from dataclasses import replace
 
@@ -105,20 +105,6 @@ def test_a_pool_has_a_head_whether_or_not_it_may_fit() -> None:
     assert waiting.head(Pool(VcName("a"), A100)) == _key("first")
     assert waiting.head(Pool(VcName("c"), A100)) is None
     assert waiting.pools() == [Pool(VcName("a"), A100), Pool(VcName("b"), A100)]
-
-
-def test_places_are_counted_in_the_level_and_in_the_pool() -> None:
-    waiting = WaitingGangs()
-    _put(waiting, "urgent", rank=(0, 9))
-    _put(waiting, "other", vc="b", rank=(1, 1))
-    _put(waiting, "mine", rank=(1, 2))
-    _put(waiting, "last", rank=(1, 3))
-    assert waiting.place(_key("urgent")) == (1, 1)
-    assert waiting.place(_key("other")) == (1, 1)
-    assert waiting.place(_key("mine")) == (2, 2)
-    assert waiting.place(_key("last")) == (3, 3)
-    assert waiting.place(_key("unknown")) is None
-    assert waiting.pool(_key("other")) == Pool(VcName("b"), A100)
 
 
 def test_opportunistic_gangs_of_all_vcs_share_a_pool() -> None:
