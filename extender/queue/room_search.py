@@ -12,7 +12,6 @@ If a gang waits only because of the room beside leaf cells, the decision says wh
 """
 
 from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
-from copy import copy
 from dataclasses import dataclass, field, replace
 
 from extender.cells.model import (
@@ -84,14 +83,12 @@ class RoomSearch:
             node for node in dict.fromkeys((*failed, *avoided)) if node not in self._closed
         ]
 
-    def keeping(self, seats: Sequence[Seat]) -> "RoomSearch":
-        """Return the same search, which leaves seats of other gangs alone."""
-        search = copy(self)
-        search._kept = seats
-        return search
+    def choose(self, request: MemberRequest, kept: Sequence[Seat] = ()) -> Choice:
+        """Decide about a member and, if its gang has no place yet, about all of them.
 
-    def choose(self, request: MemberRequest) -> Choice:
-        """Decide about a member and, if its gang has no place yet, about all of them."""
+        `kept` are seats of other gangs that it leaves alone.
+        """
+        self._kept = kept
         if self._cells.is_preempting(self._gang.key):
             reserved = self._search(request, self._nodes.freeable)
             if not isinstance(reserved.decision, Wait):

@@ -124,7 +124,7 @@ class GuardedSearch:
             return choice
         if not choice.decision.seats:
             return choice  # places that the gang has already
-        beside = self._free.keeping(kept).choose(request)
+        beside = self._free.choose(request, kept)
         if isinstance(beside.decision, Place | Preempt):
             return beside
         breaks = self._guard.reserved_for(choice.decision)
