@@ -18,7 +18,7 @@ from extender.queue.gang_planner import GangPlanner
 from extender.queue.model import Action, EvictPod, QueuedPod, ReleasePod
 from policy.submission import GangKey, PodUid, VcName
 from policy.topology import PhysicalCell, Topology
-from tests.support.queue.planner_world import UnlimitedNodes
+from tests.support.queue.unlimited_nodes import UnlimitedNodes
 
 Members = list[MemberRequest]
 

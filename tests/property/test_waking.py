@@ -17,7 +17,7 @@ from extender.queue.gang_planner import GangPlanner
 from extender.queue.model import Notice
 from policy.submission import GangKey
 from policy.topology import Topology
-from tests.property.test_planner import CLUSTERS, PlannerHistory
+from tests.support.queue.planner_history import CLUSTERS, PlannerHistory
 from tests.support.queue.room_world import RoomWorld
 
 _CHANGES: Final = (

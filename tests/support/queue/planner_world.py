@@ -4,7 +4,6 @@ What the planner sees is what the watch delivered, late and repeated; what it as
 or not, or done and reported as failed. What is true is in `pods`.
 """
 
-from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from extender.cells.engine import Engine
@@ -23,12 +22,12 @@ from extender.queue.model import (
 )
 from extender.queue.ports import Nodes
 from policy.placement import Placement
-from policy.pod_resources import Shortage
 from policy.submission import GangKey, NodeName, PodUid
 from policy.topology import Topology
 from tests.support.cells.builders import a_node_cell, nodes_of
 from tests.support.cells.engine_calls import check, observe_bound, recover
 from tests.support.queue.engine_cells import EngineCells
+from tests.support.queue.unlimited_nodes import UnlimitedNodes
 
 LEASE_SECONDS = 20.0
 LEAVES_PER_NODE = 4
@@ -45,43 +44,6 @@ class FakePod:
     @property
     def uid(self) -> PodUid:
         return self.seen_as.uid
-
-
-class UnlimitedNodes:
-    """Nodes that lack nothing beside leaf cells."""
-
-    def __init__(self, nodes: Iterable[NodeName]) -> None:
-        self.nodes: dict[NodeName, bool] = dict.fromkeys(nodes, True)
-        """And whether each of them is healthy."""
-
-    def fitting(
-        self, needs: Sequence[Hashable], *, without: Collection[NodeName]
-    ) -> Collection[NodeName]:
-        if not without:
-            return self.nodes
-        return {node: None for node in self.nodes if node not in without}
-
-    suiting = freeable = fitting
-
-    def closed_to(self, members: Iterable[PodUid]) -> Collection[NodeName]:
-        return ()
-
-    def crowded(
-        self,
-        seats: Iterable[tuple[PodUid, NodeName]],
-        *,
-        needs: Sequence[Hashable],
-        ending: Collection[PodUid],
-    ) -> Mapping[NodeName, int]:
-        return {}
-
-    def shortage(
-        self, needs: Sequence[Hashable], *, without: Collection[NodeName]
-    ) -> Shortage | None:
-        return None
-
-    def take_grown(self) -> Collection[Hashable]:
-        return ()
 
 
 class PlannerWorld(UnlimitedNodes):
