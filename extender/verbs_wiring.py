@@ -83,14 +83,18 @@ class ExtenderVerbs:
         self.queue_order = _build_queue_order(state, self.planner)
         self.waiting = _build_waiting(state, self.planner)
         self.waiting.reservation_of = self.promises.find
-        self.explainer = Explainer(
-            cluster=state.cluster,
-            pods=state.pods,
-            ends=state.outcomes.ends,
-            waiting=self.waiting,
-            raises=state.class_raiser,
-            log=state.log,
-        )
+        self.explainer = _build_explainer(state, self.waiting)
+
+
+def _build_explainer(state: ExtenderState, waiting: WaitingView) -> Explainer:
+    return Explainer(
+        cluster=state.cluster,
+        pods=state.pods,
+        ends=state.outcomes.ends,
+        waiting=waiting,
+        raises=state.class_raiser,
+        log=state.log,
+    )
 
 
 def _build_binding(

@@ -18,7 +18,7 @@ from policy.topology import Topology
 from tests.support.cells.builders import GangBuilder, a_node_cell, nodes_of
 from tests.support.cells.engine_calls import check, observe_bound
 from tests.support.queue.engine_cells import EngineCells
-from tests.support.queue.planner_world import UnlimitedNodes
+from tests.support.queue.unlimited_nodes import UnlimitedNodes
 
 LEASE_SECONDS = 20.0
 
