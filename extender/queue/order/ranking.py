@@ -5,6 +5,7 @@ a VC makes another factor. Then gangs that wait are moved; what was decided abou
 """
 
 from collections.abc import Collection, Iterable
+from dataclasses import replace
 from heapq import heappop, heappush
 
 from extender.cells.views.listings import Stepwise
@@ -50,7 +51,9 @@ class Ranking:
         After leases that it did not use, a gang is behind all others of its level, once.
         """
         self.order.shares.leave(gang.key)
-        facts = self._facts(gang)
+        return self._rank(gang, self._facts(gang))
+
+    def _rank(self, gang: QueuedGang, facts: QueueFacts) -> Rank:
         standing = self.order.standing(facts, now=self.now)
         self._note(facts, standing)
         level, rank, asked = standing.key
@@ -165,9 +168,14 @@ class Ranking:
         return has_changed
 
     def _move(self, key: GangKey) -> None:
-        gang = self._seen.find(key)
-        if gang is not None and gang.pods:
-            self._waiting.move(key, self.of(gang))
+        """Rank a gang anew by what was known of it: its pods have not changed."""
+        gang, known = self._seen.find(key), self._ranked.get(key)
+        if gang is None or known is None or not gang.pods:
+            return
+        facts, expected = known[0], self._run_times.expected(key)
+        if facts.run_time != expected:
+            facts = replace(facts, run_time=expected)
+        self._waiting.move(key, self._rank(gang, facts))
 
 
 def _account(facts: QueueFacts) -> Account:
