@@ -4,8 +4,8 @@
 - A pod is spared if it need not end any more, even between the two writes that end it: for the
   planner when the gang no longer preempts it, for the verbs when the preemptor is gone.
 - A gang ends whole: once a pod of it was ended, its other pods that were to end do end, too, even
-  if the preemptor goes away. Half a gang is of no use to its owner. Pods that are created after that
-  are no part of it.
+  if the preemptor goes away. Half a gang is of no use to its owner. Pods that are created later are
+  no part of it.
 - An attempt that fails is repeated with growing delays, for as long as the pod must end.
 - Where all pods of a workload must end and its kind has a gentle way, that is used
   (`extender.outcomes.reclaims`).
