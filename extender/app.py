@@ -22,6 +22,7 @@ from extender.inspection.gang_runs import GangRuns
 from extender.inspection.hived_routes import HivedRoutes
 from extender.inspection.leader_only import only_the_leader
 from extender.inspection.node_views import NodeViews
+from extender.inspection.queue.queue_routes import QueueRoutes
 from extender.inspection.routes import InspectionRoutes
 from extender.inspection.tokens import TokenCheck
 from extender.leader_role import LeaderRole, SoleReplica
@@ -189,6 +190,7 @@ def _build_app(
         nodes=NodeViews(cluster=state.cluster, pods=state.pods, room=state.room),
         log=state.log,
     ).add_to(app)
+    QueueRoutes(verbs.waiting, queues=lambda: state.policies.policy.queues).add_to(app)
     state.limits.add_to(app)
     state.leading.add_to(app)
     turns = HistoryTurns(state.history)

@@ -13,6 +13,7 @@ from extender.planning.held_pods import HeldPods
 from extender.planning.pending_writes import PendingWrites
 from extender.planning.planning_loop import PlanningLoop
 from extender.planning.queue_order import QueueOrder
+from extender.queue.order.listing import Ranked
 from extender.verbs.bind import BindVerb
 from extender.verbs.filter import FilterVerb
 from extender.verbs.pod_decider import PodDecider
@@ -123,11 +124,18 @@ def _build_waiting(state: ExtenderState, planner: PlanningLoop) -> WaitingView:
         state.outcomes.waiting,
         pods=state.pods,
         has_place=state.cluster.has_place,
-        orders={"cells": planner.in_order, **({"quota": quota.in_order} if quota else {})},
+        orders={"cells": planner.ranking.in_order, "quota": lambda: _queued(state)},
         lacks=quota.lacks if quota else lambda _: (),
         held_reason=planner.held_reason,
+        queues=lambda: state.policies.policy.queues,
         clock=state.clock,
     )
+
+
+def _queued(state: ExtenderState) -> list[Ranked]:
+    """Return the gangs that wait for quota, in the order in which they are charged."""
+    quota = state.quota_queue
+    return [state.pod_ranks.ranked(pods) for pods in quota.by_rank()] if quota else []
 
 
 def _build_evictions(state: ExtenderState, client: KubeClient) -> Evictions:

@@ -28,7 +28,7 @@ from policy.placement import Placement
 from policy.pod_resources import NodePod, PodResources
 from policy.submission import GangKey, NodeName, PodUid
 from tests.support.queue.engine_cells import EngineCells
-from tests.support.queue.planner_world import UnlimitedNodes
+from tests.support.queue.unlimited_nodes import UnlimitedNodes
 
 _NODES: Final = 5000
 _FILLED: Final = 0.85

@@ -110,13 +110,14 @@ class Cluster(ShapedCluster):
 
     def forget_member(self, member: PodUid) -> None:
         """A member ended or was deleted."""
+        freed = self.freed_by(member)
         self.journal.forget_member(member)
         self._engine.forget_member(member)
         self._overdue.discard(member)
         self._last_refusals.pop(member, None)
         self.members.remove(member)
         self.version += 1
-        self.notify_room()
+        self.notify_room(freed)
 
     def renew(self, gang: GangKey, *, now: float) -> None:
         """Start a gang's lease again."""

@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import chain
-from typing import Any
 
 from extender.cells.lasting_sentences import lasting_text
 from extender.cells.model import Reason, ReasonCode
@@ -17,22 +16,24 @@ from extender.cells.wording import explain
 from extender.feeds.pod_feed import PodSink
 from extender.feeds.requests import single_gang
 from extender.inspection.json_views import JsonObject, if_any
+from extender.inspection.queue.queue_view import show_standing
 from extender.outcomes.waiting_list import RefusedPod, WaitingEntry, WaitingList
+from extender.queue.order.listing import ListedGang, Ranked, list_gangs
 from kube.read.managed_pod import ManagedPod
+from policy.queues.queues import Queues
 from policy.submission import GangKey, PodUid
 from service.clock import Clock
 
 
 @dataclass(frozen=True, slots=True)
 class QueuePlace:
-    """The place of a gang in the order in which gangs are planned or charged, 1 for the first."""
+    """The place of a gang in the order in which gangs are planned or charged."""
 
     queue: str
-    place: int
-    length: int
+    listed: ListedGang
 
 
-Order = Callable[[], Iterable[GangKey]]
+Order = Callable[[], Iterable[Ranked]]
 
 
 class WaitingView:
@@ -47,6 +48,7 @@ class WaitingView:
         orders: Mapping[str, Order],
         lacks: Callable[[ManagedPod], Sequence[str]],
         held_reason: Callable[[GangKey], Reason | None],
+        queues: Callable[[], Queues],
         clock: Clock,
     ) -> None:
         """`orders` are the orders in which gangs are considered, by the name of the queue.
@@ -60,6 +62,7 @@ class WaitingView:
         self._has_place = has_place
         self._orders = orders
         self._lacks = lacks
+        self._queues = queues
         self._clock = clock
 
     def __iter__(self) -> Iterator[WaitingEntry]:
@@ -74,9 +77,8 @@ class WaitingView:
         """Return the place of every gang that has one."""
         found: dict[GangKey, QueuePlace] = {}
         for queue, order in self._orders.items():
-            gangs = list(order())
-            for place, gang in enumerate(gangs, start=1):
-                found[gang] = QueuePlace(queue, place, len(gangs))
+            for gang, listed in list_gangs(order()).items():
+                found[gang] = QueuePlace(queue, listed)
         return found
 
     def show(self, entry: WaitingEntry, places: Mapping[GangKey, QueuePlace]) -> JsonObject:
@@ -102,7 +104,18 @@ class WaitingView:
             "since": entry.since.isoformat(timespec="seconds"),
             "asked": datetime.fromtimestamp(asked, UTC).isoformat(timespec="seconds"),
             "ageSeconds": max(0, round(now.timestamp() - asked)),
-            **_show_place(place),
+            **self._show_place(place),
+        }
+
+    def _show_place(self, place: QueuePlace | None) -> JsonObject:
+        if place is None:
+            return {}
+        listed = place.listed
+        return {
+            "queue": place.queue,
+            "place": listed.place,
+            "of": listed.length,
+            "standing": show_standing(listed, self._queues()),
         }
 
     def _unplanned(self) -> Iterator[WaitingEntry]:
@@ -123,9 +136,3 @@ class WaitingView:
         reason = explain(ReasonCode.UNPLANNED, gang=str(gang))
         since = datetime.fromtimestamp(pod.created, UTC)
         return WaitingEntry(gang=gang, pod=pod, reason=reason, since=since)
-
-
-def _show_place(place: QueuePlace | None) -> dict[str, Any]:
-    if place is None:
-        return {}
-    return {"queue": place.queue, "place": place.place, "of": place.length}

@@ -10,6 +10,7 @@ from collections.abc import Callable, Collection, Sequence
 from contextlib import AbstractAsyncContextManager
 from typing import Final, NoReturn, TypeVar
 
+from extender.cells.freed_cells import FreedCells
 from extender.cells.model import MemberRequest, Reason, ReasonCode
 from extender.cells.views.listings import Stepwise
 from extender.feeds.own_failures import OwnFailures
@@ -101,9 +102,9 @@ class PlanningLoop:
 
         return note_and_plan
 
-    def wake(self) -> None:
-        """Retry waiting gangs: leaf cells may have become free, joined or changed."""
-        self._gangs.wake()
+    def wake(self, freed: FreedCells | None = None) -> None:
+        """Retry waiting gangs: leaf cells became free; None: others joined or changed."""
+        self._gangs.wake(freed)
         self._news.set()
 
     def plan_soon(self) -> None:
@@ -266,10 +267,6 @@ class PlanningLoop:
     def held_gangs(self) -> int:
         """The number of gangs whose bindings are held."""
         return len(self._gangs.held)
-
-    def in_order(self) -> list[GangKey]:
-        """Return the gangs that wait for cells, in the order in which they are planned."""
-        return self._gangs.in_order()
 
     def held_reason(self, gang: GangKey) -> Reason | None:
         """Explain why the bindings of a gang are held, if they are."""

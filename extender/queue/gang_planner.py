@@ -15,12 +15,14 @@ from collections.abc import Collection, Iterable
 from dataclasses import replace
 from math import inf
 
+from extender.cells.freed_cells import FreedCells
 from extender.cells.model import Place, Preempt, Reject, Wait
 from extender.cells.views.listings import Stepwise
 from extender.queue.attempts import Attempts
 from extender.queue.contended_nodes import ContendedNodes
 from extender.queue.held_bindings import GivenUp, HeldBindings
 from extender.queue.in_flight import InFlightPods
+from extender.queue.lines.sleepers import lack_of
 from extender.queue.member_places import (
     decide_unplaced,
     is_bound,
@@ -109,10 +111,6 @@ class GangPlanner:
         """Tell whether the planner has seen a pod."""
         return uid in self._seen.pods
 
-    def in_order(self) -> list[GangKey]:
-        """Return the gangs that wait for cells, in the order in which they are planned."""
-        return self._waiting.in_order()
-
     def see(self, pod: QueuedPod) -> None:
         """A pod that our gate holds or held appeared or changed."""
         if not self._seen.put(pod):
@@ -131,17 +129,16 @@ class GangPlanner:
             yield
 
     def lose(self, uid: PodUid) -> None:
-        """A pod, queued or not, ended or was deleted."""
+        """A pod, queued or not, ended or was deleted; `wake` says which leaf cells it leaves."""
         gang = self._seen.find_of(uid)
         self._seen.drop(uid)
         if gang is not None:
             self._forget_gone(gang.key)
         self._settle_member(uid)
-        self.wake()
 
-    def wake(self) -> None:
-        """Leaf cells became free, joined or changed."""
-        self._waiting.wake()
+    def wake(self, freed: FreedCells | None = None) -> None:
+        """Leaf cells became free; None: others joined or changed."""
+        self._waiting.wake(freed)
 
     def give_up_on(self, victim: GangKey) -> None:
         """A victim takes too long to end: gangs that wait for it are planned again."""
@@ -373,7 +370,7 @@ class GangPlanner:
     def _refuse(self, gang: QueuedGang, decision: Wait | Reject | Preempt) -> None:
         # Its shape is new: a gang that preempts, or whose members disagree, is like no other.
         self._waiting.put(gang.key, shape_now(gang, self._cells), self.ranking.of(gang))
-        self._waiting.refuse(gang.key)
+        self._waiting.refuse(gang.key, lack_of(decision))
         waiting = unplaced(gang, self._cells) or gang.lowest_first()
         self._notices.waits(gang, decision.reason, waiting=waiting)
 

@@ -14,11 +14,11 @@ from extender.cells.model import (
     Reject,
     Wait,
 )
+from extender.queue.lines.shapes import GangShape, shape_of
 from extender.queue.model import QueuedPod
 from extender.queue.ports import Cells, Nodes
 from extender.queue.queued_gang import QueuedGang
 from extender.queue.room_search import Choice, RoomSearch
-from extender.queue.waiting_gangs import GangShape, shape_of
 from policy.submission import NodeName, PodUid
 
 
@@ -65,7 +65,8 @@ def shape_now(gang: QueuedGang, cells: Cells) -> GangShape:
 
 def unready_request(gang: QueuedGang, cells: Cells) -> MemberRequest | None:
     """Return the request that is decided first for a gang, if that takes long to prepare."""
-    first = next(iter(_requests(gang, unplaced(gang, cells), cells)), None)
+    members = unplaced(gang, cells)
+    first = next(iter(_requests(gang, members[:1], cells, among=members)), None)
     return None if first is None or cells.is_ready(first) else first
 
 
@@ -91,9 +92,15 @@ def preview_unplaced(gang: QueuedGang, cells: Cells, nodes: Nodes, *, now: float
     return for_lack(choice.decision, choice.shortage)
 
 
-def _requests(gang: QueuedGang, members: Sequence[QueuedPod], cells: Cells) -> list[MemberRequest]:
-    """Return the requests of members, with the sizes of their gang."""
-    sizes = _sizes(gang, members, cells)
+def _requests(
+    gang: QueuedGang,
+    members: Sequence[QueuedPod],
+    cells: Cells,
+    *,
+    among: Sequence[QueuedPod] | None = None,
+) -> list[MemberRequest]:
+    """Return the requests of members, with the sizes of their gang; `among` are all unplaced."""
+    sizes = _sizes(gang, members if among is None else among, cells)
     counts, least = sizes.leaf_counts, sizes.gang_min
     return [replace(pod.request, gang_leaf_counts=counts, gang_min=least) for pod in members]
 

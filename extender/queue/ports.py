@@ -47,7 +47,7 @@ class Cells(Protocol):
         """
 
     def forget_member(self, member: PodUid) -> None:
-        """Withdraw a member's place."""
+        """Withdraw a member's place; the planner is told by `wake` what becomes free."""
 
     def renew(self, gang: GangKey, *, now: float) -> None:
         """Start a gang's lease again."""

@@ -4,7 +4,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from pydantic import Field
+from pydantic import ConfigDict, Field
 
 from extender.cells.model import Decision, Reason
 from extender.simulate.admission import AdmissionSimulator, SimulatedAdmission
@@ -20,8 +20,13 @@ _ANONYMOUS: Final = "system:anonymous"
 class SimulateArguments(Body):
     """A pod to simulate, and its submitter."""
 
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
     pod: dict[str, Any] = Field(description="The pod, as given to kubectl.")
-    user: str = Field(default=_ANONYMOUS, description="The user who would create it.")
+    user: str = Field(
+        default=_ANONYMOUS,
+        description="The user who would create it; by default the owner of the token.",
+    )
     groups: list[str] = Field(
         default=[], description="The groups of the user, as the API server knows them."
     )

@@ -21,6 +21,8 @@ class EngineCells:
     ) -> None:
         self._engine = engine
         self._may_preempt = may_preempt
+        self.on_leave: Callable[[PodUid], None] = lambda _: None
+        """Called before a member loses its place."""
         self.on_change: Callable[[], None] = lambda: None
         """Called when members have got or lost places."""
         self._being_bound = being_bound
@@ -64,6 +66,7 @@ class EngineCells:
         return for_lack(decision, shortage)
 
     def forget_member(self, member: PodUid) -> None:
+        self.on_leave(member)
         self._engine.forget_member(member)
         self.on_change()
 

@@ -173,6 +173,46 @@ async def test_a_stamp_on_what_the_api_server_does_not_ask_about_is_not_believed
     assert 'names "alice", but the request comes from "bob"' in refused.message
 
 
+def pytorch_job(pod: dict[str, Any], **fields: Any) -> dict[str, Any]:
+    spec = {"pytorchReplicaSpecs": {"Master": {"template": pod}}, **fields}
+    return {"apiVersion": "kubeflow.org/v1", "kind": "PyTorchJob", "spec": spec}
+
+
+PLAIN = {"containers": [{"name": "main"}]}
+
+
+@pytest.mark.parametrize("is_known", [True, False])
+async def test_a_forged_stamp_is_refused_on_workloads_without_leaf_cells(
+    webhook: Webhook, is_known: bool
+) -> None:
+    """Wherever it is: a trusted controller may copy it to pods, which are shaped by it."""
+    forged = pytorch_job({"metadata": {"annotations": STAMP}, "spec": PLAIN})
+    path = "spec.pytorchReplicaSpecs.Master.template.metadata.annotations[cellgate.io/submitter]"
+    told = f'{path}: names "alice", but'
+    if not is_known:
+        forged["kind"] = "Notebook"
+        told = f'{path}: is "alice", but'
+    refused = await webhook.templates.mutate(a_review(forged, user="bob"))
+    assert refused.message == (
+        f'{told} the request comes from "bob"; leave the annotation out, Cellgate sets it'
+    )
+    kept = await webhook.templates.mutate(a_review(forged, old=forged, user="bob"))
+    assert (kept.is_allowed, list(kept.patch)) == (True, [])
+    made = await webhook.templates.mutate(a_review(forged, user=OPERATOR))
+    assert (made.is_allowed, list(made.patch)) == (True, [])
+
+
+async def test_the_own_stamp_gets_the_own_groups_also_without_leaf_cells(webhook: Webhook) -> None:
+    claimed = pytorch_job({"metadata": {"annotations": STAMP}, "spec": PLAIN})
+    answer = await webhook.templates.mutate(a_review(claimed, user="alice", groups=("c",)))
+    (master,) = stamped(claimed, answer)["spec"]["pytorchReplicaSpecs"].values()
+    groups = master["template"]["metadata"]["annotations"]["cellgate.io/submitter-groups"]
+    assert groups == '["c"]'
+    elsewhere = pytorch_job({"spec": PLAIN}, extra={"cellgate.io/submitter-groups": '["root"]'})
+    refused = await webhook.templates.mutate(a_review(elsewhere, user="alice", groups=("c",)))
+    assert refused.message.startswith('spec.extra[cellgate.io/submitter-groups]: is "[')
+
+
 async def test_a_template_older_than_we_are_is_stamped_when_it_changes(webhook: Webhook) -> None:
     old, scaled = workload("Deployment"), workload("Deployment", replicas=5)
     changed = workload("Deployment", template(labels={"app": "y"}))

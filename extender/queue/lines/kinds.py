@@ -1,0 +1,67 @@
+"""Lines that differ in sizes and run time only: where a gang does not fit, no larger one does.
+
+A line holds the waiting gangs of one shape. Lines of one kind sleep and wake together.
+"""
+
+from dataclasses import dataclass, field
+
+from extender.queue.lines.gang_places import Place
+from extender.queue.lines.shapes import GangShape, Pool, ShapeKind
+
+Sizes = tuple[int, ...]
+
+
+@dataclass(slots=True, eq=False)
+class Line:
+    """All waiting gangs of one shape, best rank first."""
+
+    shape: GangShape
+    kind: "LineKind"
+    places: list[Place] = field(default_factory=list)
+    is_refused: bool = False
+
+    @property
+    def may_fit(self) -> bool:
+        """Whether neither it nor a line that asks for no more was refused."""
+        return bool(self.places) and not self.is_refused and not self.kind.rules_out(self.shape)
+
+
+@dataclass(slots=True, eq=False)
+class LineKind:
+    """All lines of one kind, and what did not fit of them since they last woke."""
+
+    key: ShapeKind
+    pool: Pool
+    """The pool of all its gangs."""
+    lines: dict[GangShape, Line] = field(default_factory=dict)
+    _refused: dict[tuple[Sizes, int], None] = field(default_factory=dict)
+
+    def refuse(self, line: Line) -> None:
+        """Note that a line does not fit."""
+        line.is_refused = True
+        if not self.rules_out(line.shape):
+            self._refused[line.shape.sizes, line.shape.run] = None
+
+    def wake(self) -> None:
+        """Forget what did not fit."""
+        self._refused.clear()
+        for line in self.lines.values():
+            line.is_refused = False
+
+    def rules_out(self, shape: GangShape) -> bool:
+        """Tell whether a shape of this kind was refused that asks for no more than this one.
+
+        A gang that may start with its smallest members is compared with equal ones only.
+        """
+        if shape.request.gang_min is not None:
+            return (shape.sizes, shape.run) in self._refused
+        return any(
+            shape.run >= run and _is_at_least(shape.sizes, sizes) for sizes, run in self._refused
+        )
+
+
+def _is_at_least(sizes: Sizes, others: Sizes) -> bool:
+    """Tell whether these sizes are at least as large as the others, member by member."""
+    return len(sizes) >= len(others) and all(
+        size >= other for size, other in zip(sizes, others, strict=False)
+    )
