@@ -49,6 +49,7 @@ class QueueRoutes:
                 "queue": one.queue,
                 **show_listed(one.listed, queues, viewer=viewer),
                 **self._waiting.show_start(one, viewer=viewer),
+                **self._waiting.show_reservation(one.listed.facts.gang, viewer=viewer),
             },
         )
         return json_answer({"levels": levels, **page})
