@@ -27,7 +27,7 @@ test: $(installed) lint types tests hashseeds ## Install what is needed and run 
 
 histories: $(installed) ## Play random histories of engine and planner, 10,000 of each (HISTORIES=1000 for fewer)
 	HYPOTHESIS_PROFILE=histories $(bin)/python -m pytest $(parallel) $(ARGS) \
-	  tests/property/test_engine.py tests/property/test_planner.py \
+	  tests/property/test_engine.py tests/property/test_planner.py tests/property/test_waking.py \
 	  tests/property/test_following.py tests/property/test_rebuilding.py
 
 e2e: $(installed) ## Run the tests on a real control plane (needs Go once; KUBERNETES=1.35.8 for an older one)

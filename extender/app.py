@@ -16,11 +16,13 @@ from extender.feeds.node_feed import NodeSink
 from extender.feeds.room_feed import RoomSink
 from extender.history.prediction_routes import PredictionRoutes
 from extender.history.run_routes import RunRoutes
+from extender.history.turns import HistoryTurns
 from extender.inspection.access import AccessGuard
 from extender.inspection.gang_runs import GangRuns
 from extender.inspection.hived_routes import HivedRoutes
 from extender.inspection.leader_only import only_the_leader
 from extender.inspection.node_views import NodeViews
+from extender.inspection.queue.queue_routes import QueueRoutes
 from extender.inspection.routes import InspectionRoutes
 from extender.inspection.tokens import TokenCheck
 from extender.leader_role import LeaderRole, SoleReplica
@@ -53,6 +55,7 @@ from state.ledger.ledger import Ledger
 from state.log.log import DecisionLog
 from state.log.metrics import LogMetrics
 from state.nodes.seen_nodes import SeenNodes
+from state.promises.promises import PromiseStore
 
 # 5,000 whole nodes of some kilobytes each, and a margin.
 _MAX_BODY_BYTES = 64 * 2**20
@@ -72,12 +75,13 @@ async def run_extender(
     ledger: Ledger | None = None,
     seen_nodes: SeenNodes | None = None,
     history: RunHistory | None = None,
+    promises: PromiseStore | None = None,
 ) -> AsyncIterator[RunningService]:
     """Run an extender while the body runs; its health says when it is ready.
 
     Without a ledger, which only tests do, charges of the webhook are never confirmed. Without
-    `seen_nodes` the webhook does not know which nodes there are, and without a history no replica
-    knows which runs are recorded.
+    `seen_nodes` the webhook does not know which nodes there are, without a history no replica knows
+    which runs are recorded, and without `promises` a reservation ends with its leader.
     """
     settings.check()
     clock, measured = Clock(), ServiceMetrics()
@@ -100,6 +104,7 @@ async def run_extender(
         for name, source in sources.items()
     }
     verbs = ExtenderVerbs(state, client, is_stopping=lambda: health.is_draining)
+    verbs.promises.store = promises
     certificates = _load_certificates(settings, clock)
     guard = _build_guard(client, clock) if certificates else None
     simulator = build_simulator(state, verbs, client, ledger=ledger, seen_nodes=seen_nodes)
@@ -188,10 +193,12 @@ def _build_app(
         nodes=NodeViews(cluster=state.cluster, pods=state.pods, room=state.room),
         log=state.log,
     ).add_to(app)
+    QueueRoutes(verbs.waiting, queues=lambda: state.policies.policy.queues).add_to(app)
     state.limits.add_to(app)
     state.leading.add_to(app)
-    RunRoutes(state.history, utc_now=state.clock.now).add_to(app)
-    PredictionRoutes(state.history, utc_now=state.clock.now).add_to(app)
+    turns = HistoryTurns(state.history)
+    RunRoutes(turns, utc_now=state.clock.now).add_to(app)
+    PredictionRoutes(turns, utc_now=state.clock.now).add_to(app)
     HivedRoutes(
         cluster=state.cluster,
         snapshots=state.snapshots,
@@ -267,6 +274,7 @@ def _leader_tasks(
     yield state.leading.keep()
     yield state.leading.show()
     yield verbs.planner.run()
+    yield verbs.promises.run()
     yield verbs.queue_order.run()
     yield state.reranker.run()
     yield state.outcomes.notes.run(upkeep.gate_messages, writing=verbs.pending.writing)

@@ -41,6 +41,7 @@ from extender.upkeep.ledger_sync import LedgerSync
 from extender.upkeep.reclaimed_ages import ReclaimedAges
 from extender.upkeep.reconciler import Reconciler
 from extender.upkeep.reranker import Reranker
+from extender.upkeep.waiting_ages import WaitingAges
 from kube.api.client import KubeClient
 from kube.api.events import EventWriter
 from kube.api.pod_writer import PodMarker
@@ -101,9 +102,7 @@ class ExtenderState:
         self.pods = PodSink(self.cluster, namespaces=self.namespaces, to_bound=to_bound_now)
         self.outcomes = self._build_outcomes()
         self.runs = self._build_runs(registry)
-        self.forecasts = ForecastLoop(
-            self.runs, history, queues=lambda: self.policies.policy.queues, clock=clock
-        )
+        self.forecasts = self._build_forecasts(registry)
         self.budgets = DisruptionBudgetSink()
         self.budget_sync = BudgetSync(budgets=self.budgets, cluster=self.cluster, pods=self.pods)
         RefusedNodes(cluster=self.cluster, pods=self.pods, metrics=self.metrics)
@@ -113,6 +112,7 @@ class ExtenderState:
         self.ledger_sync = self._build_ledger_sync(ledger) if ledger is not None else None
         self.limits = LimitRoutes(ledger, lambda: self.policies.policy)
         self.reclaimed_ages = ReclaimedAges(ledger, pods=self.pods, term=self.term)
+        WaitingAges(self.pods, note_retried=self.reclaimed_ages.note, clock=clock)
         self.pod_ranks = self._build_pod_ranks()
         self.quota_queue = self._build_quota_queue(ledger) if ledger is not None else None
         self.class_raiser = self._build_class_raiser(ledger, client) if ledger is not None else None
@@ -147,6 +147,16 @@ class ExtenderState:
             waiting=self.outcomes.waiting,
             to_bound=self.translating(to_bound),
             metrics=self.metrics,
+        )
+
+    def _build_forecasts(self, registry: CollectorRegistry) -> ForecastLoop:
+        return ForecastLoop(
+            self.runs,
+            self.history,
+            cluster=self.cluster,
+            policy=lambda: self.policies.policy,
+            clock=self.clock,
+            registry=registry,
         )
 
     def _build_reranker(self) -> Reranker:

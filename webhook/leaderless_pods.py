@@ -33,7 +33,7 @@ _REPEAT_SECONDS: Final = 1800.0
 _REMEMBERED: Final = 50_000
 _REASON: Final = "NoExtenderLeads"
 _MESSAGE: Final = (
-    "no extender of Cellgate leads now, so gated pods are not planned; the pod keeps its place and "
+    "no extender of Cellgate leads now, so gated pods are not planned; the pod keeps its age and "
     "is planned once an extender leads again; an admin checks the Deployment cellgate-extender"
 )
 

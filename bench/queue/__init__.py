@@ -5,6 +5,7 @@ by path and are no part of the project; without one a generated workload stands 
 say so. Imports of tests: `tests.support.queue`.
 
 cells    The engine as the planner uses it; members that have places run at once
+events   The cost of adding a gang and of one event while 10,000 gangs wait
 figures  Waits and costs of a replay
 measure  The benchmark: all cases, several at once, resumable
 options  Command line options

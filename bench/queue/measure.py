@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Final
 
 from bench.core.clusters import LEAVES
+from bench.queue.events import measure_events
 from bench.queue.figures import Figures, figures_of, medians
 from bench.queue.options import QueueOptions
 from bench.queue.queues import STRATEGIES
@@ -66,7 +67,8 @@ def measure(*, is_quick: bool, options: QueueOptions) -> list[Result]:
         for form, capacity, strategy in product(options.forms, capacities, options.strategies)
     ]
     found = _replay_all([case for group in groups for case in group], options)
-    return [result for group in groups for result in _results(group, found)]
+    results = [result for group in groups for result in _results(group, found)]
+    return results if options.trace else [*results, *measure_events(is_quick=is_quick)]
 
 
 def _results(group: Sequence[Case], found: dict[str, Figures]) -> Iterator[Result]:

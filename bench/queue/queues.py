@@ -11,13 +11,14 @@ from typing import Protocol
 
 from bench.queue.cells import ReplayedCells
 from extender.cells.engine import Engine
+from extender.cells.freed_cells import freed_by
 from extender.cells.model import MemberRequest, NodeCell, Place
 from extender.cells.views.listings import run_to_end
 from extender.queue.gang_planner import GangPlanner
-from extender.queue.model import Action, QueuedPod, ReleasePod
+from extender.queue.model import Action, EvictPod, QueuedPod, ReleasePod
 from policy.submission import GangKey, PodUid, VcName
 from policy.topology import PhysicalCell, Topology
-from tests.support.queue.planner_world import UnlimitedNodes
+from tests.support.queue.unlimited_nodes import UnlimitedNodes
 
 Members = list[MemberRequest]
 
@@ -27,6 +28,8 @@ class ReplayedQueue(Protocol):
 
     waiting: int
     """The number of gangs that wait."""
+    evicted: list[GangKey]
+    """Gangs that ended for others since this was last cleared."""
 
     def submit(self, members: Members) -> None:
         """A gang is created."""
@@ -62,12 +65,15 @@ class PlannedQueue:
     longest_seconds = 45.0
 
     def __init__(self, topology: Topology) -> None:
+        self._topology = topology
         self._engine, nodes = build_engine(topology)
         self.cells = ReplayedCells(self._engine)
         self._planner = GangPlanner(self.cells, nodes, self)
         self._pods: dict[PodUid, QueuedPod] = {}
+        self._members: dict[GangKey, Members] = {}
         self._unbound: dict[GangKey, int] = {}
         self.waiting = 0
+        self.evicted: list[GangKey] = []
 
     def is_open(self, uid: PodUid) -> bool:
         """Tell whether kube-scheduler waits for an answer: pods are bound without being asked."""
@@ -76,6 +82,7 @@ class PlannedQueue:
     def submit(self, members: Members) -> None:
         """Show the pods of a gang to the planner."""
         self.waiting += 1
+        self._members[members[0].gang] = members
         self._unbound[members[0].gang] = len(members)
         for request in members:
             pod = QueuedPod(request=request, gang_size=len(members), is_gated=True)
@@ -84,8 +91,11 @@ class PlannedQueue:
 
     def end(self, members: Members) -> None:
         """End all pods of a gang."""
+        del self._members[members[0].gang]
         for request in members:
             del self._pods[request.member]
+            place = self.cells.placement(request.member)
+            self._planner.wake(freed_by(request, place, self._topology))
             self.cells.forget_member(request.member)
             self._planner.lose(request.member)
 
@@ -104,6 +114,9 @@ class PlannedQueue:
         return started
 
     def _execute(self, action: Action, started: list[GangKey], *, now: float) -> None:
+        if isinstance(action, EvictPod):
+            self._evict(action)
+            return
         assert isinstance(action, ReleasePod), action
         pod = self._pods[action.uid]
         place = action.placement
@@ -118,6 +131,13 @@ class PlannedQueue:
             del self._unbound[gang]
             started.append(gang)
 
+    def _evict(self, action: EvictPod) -> None:
+        """End a victim whole, at once."""
+        members = self._members.get(action.victim)
+        if members is not None:
+            self.evicted.append(action.victim)
+            self.end(members)
+
 
 class StrictQueue:
     """First in, first out, for each VC: no gang starts before one that was submitted earlier."""
@@ -128,6 +148,7 @@ class StrictQueue:
         self._lines: dict[VcName, deque[Members]] = {}
         self._changed: dict[VcName, None] = {}
         self.waiting = 0
+        self.evicted: list[GangKey] = []
 
     def submit(self, members: Members) -> None:
         """Put a gang at the end of its VC's line."""

@@ -44,7 +44,9 @@ class _Replaying:
         self._queue = queue
         self._form = form
         self._arrivals = list(reversed(trace.jobs))
-        self._ends: list[tuple[float, GangKey]] = []
+        self._ends: list[tuple[float, int, GangKey]] = []
+        self._runs: dict[GangKey, int] = {}
+        """How often each gang that runs has started."""
         self._gangs: dict[GangKey, tuple[Job, Members]] = {}
         self._starts: list[Start] = []
         self._longest = 0
@@ -57,9 +59,8 @@ class _Replaying:
             event_began = time.perf_counter_ns()
             self._happen(now)
             for gang in self._queue.work(now):
-                job, _ = self._gangs[gang]
-                self._starts.append(Start(job=job, wait=now - job.submitted))
-                heappush(self._ends, (now + job.seconds, gang))
+                self._start(gang, now)
+            self._submit_again()
             self._longest = max(self._longest, time.perf_counter_ns() - event_began)
         return Replay(
             starts=self._starts,
@@ -67,6 +68,20 @@ class _Replaying:
             wall_seconds=time.perf_counter() - began,
             longest_event_ms=self._longest / _NANOSECONDS_PER_MS,
         )
+
+    def _start(self, gang: GangKey, now: float) -> None:
+        job, _ = self._gangs[gang]
+        run = self._runs[gang] = self._runs.get(gang, 0) + 1
+        if run == 1:
+            self._starts.append(Start(job=job, wait=now - job.submitted))
+        heappush(self._ends, (now + job.seconds, run, gang))
+
+    def _submit_again(self) -> None:
+        """Submit gangs again that ended for others: they run from the beginning."""
+        for gang in self._queue.evicted:
+            self._runs[gang] += 1  # the end of this run is not awaited any more
+            self._queue.submit(self._gangs[gang][1])
+        self._queue.evicted.clear()
 
     def _next(self, now: float) -> float:
         """Return the time of the next event."""
@@ -77,9 +92,10 @@ class _Replaying:
 
     def _happen(self, now: float) -> None:
         while self._ends and self._ends[0][0] <= now:
-            _, gang = heappop(self._ends)
-            _, members = self._gangs.pop(gang)
-            self._queue.end(members)
+            _, run, gang = heappop(self._ends)
+            if self._runs.get(gang) == run:
+                del self._runs[gang]
+                self._queue.end(self._gangs.pop(gang)[1])
         while self._arrivals and self._arrivals[-1].submitted <= now:
             job = self._arrivals.pop()
             members = members_of(job, self._form)

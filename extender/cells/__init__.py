@@ -16,7 +16,7 @@ The contract that callers rely on:
 After every step the invariants of `views.invariants` hold. The most important one is VC safety:
 every VC can still get all cells that it was promised (`state.supply`). Only `extender.cluster`
 calls the engine. Other packages of the extender use its types (`model`, `views`, the effects of
-`observe.reconfiguration`, `new_nodes`) and its sentences (`answers`, `wording`,
+`observe.reconfiguration`, `new_nodes`, `freed_cells`) and its sentences (`answers`, `wording`,
 `lasting_sentences`).
 
 How to read it: `state` holds what is allocated, `fit` finds idle cells for a gang, `preempt` finds
@@ -29,6 +29,7 @@ takes in what the cluster reports, and `views` shows and checks the state.
     components       The parts of the engine that share one state
     engine           The engine's public methods: plan, apply, observe, recover, views
     engine_views     The engine's methods that only look at its state
+    freed_cells      Leaf cells that became free, and which gangs they may help
     lasting_sentences  Sentences about waiting gangs without numbers that change meanwhile
     model            What goes into the engine and what comes out: requests, decisions, views
     new_nodes        Waiting gangs for which an autoscaler is asked for nodes

@@ -43,7 +43,7 @@ CHAIN_SPLITS = 256
 KNOWN_SIZES = 16
 """Member sizes for which a ranking keeps an index: each makes every change slower."""
 
-KNOWN_EVICTION_RANKINGS = 16
+KNOWN_EVICTION_RANKINGS = 128
 """Eviction rankings that are kept: building one visits a whole chain."""
 CLEARING_LOOKS = 64
 """Bins or cells, the cheapest first, to compare if not all of them may be mapped."""

@@ -8,7 +8,7 @@ writes each step to the journal. It is deterministic: a replay feeds the logged 
 from collections.abc import Callable, Collection, Sequence
 from typing import Final
 
-from extender.cells.answers import for_lack
+from extender.cells.answers import for_lack, for_reservation
 from extender.cells.engine import Engine
 from extender.cells.model import (
     NO_MEMBER,
@@ -110,13 +110,14 @@ class Cluster(ShapedCluster):
 
     def forget_member(self, member: PodUid) -> None:
         """A member ended or was deleted."""
+        freed = self.freed_by(member)
         self.journal.forget_member(member)
         self._engine.forget_member(member)
         self._overdue.discard(member)
         self._last_refusals.pop(member, None)
         self.members.remove(member)
         self.version += 1
-        self.notify_room()
+        self.notify_room(freed)
 
     def renew(self, gang: GangKey, *, now: float) -> None:
         """Start a gang's lease again."""
@@ -164,6 +165,7 @@ class Cluster(ShapedCluster):
         Returns the decision, with the reason that is logged.
         """
         decision, request = for_lack(decision, context.shortage), decision.request
+        decision = for_reservation(decision, context.reserved_for)
         # A preemption without seats only extends what is reserved already.
         reserves = isinstance(decision, Preempt) and bool(decision.seats)
         is_applied = context.applies_preemption or not reserves

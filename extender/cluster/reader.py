@@ -3,10 +3,11 @@
 from collections.abc import Collection
 
 from extender.cells.engine import Engine
+from extender.cells.freed_cells import FreedCells, freed_by
 from extender.cells.model import Decision, MemberRequest
 from extender.cluster.members import MemberIndex
 from policy.errors import Problem
-from policy.submission import NodeName, VcName
+from policy.submission import NodeName, PodUid, VcName
 from policy.topology import Backing, Topology
 
 
@@ -53,6 +54,13 @@ class ClusterReader:
         """Return what a VC was promised and how much of it nodes back; empty if it is unknown."""
         topology = self.topology
         return topology.backing(vc) if topology is not None and vc in topology.vcs else ()
+
+    def freed_by(self, member: PodUid) -> FreedCells | None:
+        """Return what becomes free when a member leaves its place; None if that may be anything."""
+        known = self.members.get(member)
+        if known is None:
+            return None
+        return freed_by(known.request, self._engine.placement(member), self.topology)
 
     def what_if(self, request: MemberRequest, *, candidate_nodes: Collection[NodeName]) -> Decision:
         """Return what would be decided now."""

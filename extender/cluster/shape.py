@@ -11,6 +11,7 @@ from functools import partial
 from typing import TypeVar
 
 from extender.cells.engine import Engine
+from extender.cells.freed_cells import FreedCells
 from extender.cells.observe.reconfiguration import Changed, GangEffect
 from extender.cells.views.listings import Stepwise, run_to_end
 from extender.cluster.journal import Journal
@@ -33,7 +34,7 @@ class ShapedCluster(ClusterReader):
         self._source = TopologySource()
         self.nodes = self._source.nodes
         """The nodes that are known."""
-        self.on_room: list[Callable[[], None]] = []
+        self.on_room: list[Callable[[FreedCells | None], None]] = []
         """Callbacks that run when leaf cells may have become free, or nodes have joined."""
         self.on_loss: list[Callable[[Sequence[GangKey]], None]] = []
         """Callbacks that run when gangs have lost their leases because their cells changed."""
@@ -79,10 +80,10 @@ class ShapedCluster(ClusterReader):
         for notify in self.on_node_change:
             notify(node)
 
-    def notify_room(self) -> None:
-        """Run the callbacks for leaf cells that gangs may now be able to use."""
+    def notify_room(self, freed: FreedCells | None = None) -> None:
+        """Run the callbacks for leaf cells that gangs may now be able to use; None for any."""
         for notify in self.on_room:
-            notify()
+            notify(freed)
 
     def _observe_cells_of(self, node: KubeNode) -> None:
         cell = self._source.node_cell(node)

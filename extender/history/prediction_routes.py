@@ -10,11 +10,10 @@ from typing import Any, Final
 from aiohttp import web
 
 from extender.history.queries import check_known, read_span
+from extender.history.turns import HistoryTurns
 from extender.inspection.access import OWN_ONLY
-from policy.errors import BackendError
 from service.http import json_answer
 from state.history.predictions import PredictionError
-from state.history.runs import RunHistory
 
 _PARAMETERS: Final = frozenset({"since", "until"})
 
@@ -22,8 +21,8 @@ _PARAMETERS: Final = frozenset({"since", "until"})
 class PredictionRoutes:
     """Serves the errors of predictions; changes nothing."""
 
-    def __init__(self, history: RunHistory | None, *, utc_now: Callable[[], datetime]) -> None:
-        self._history = history
+    def __init__(self, turns: HistoryTurns, *, utc_now: Callable[[], datetime]) -> None:
+        self._turns = turns
         self._utc_now = utc_now
 
     def add_to(self, app: web.Application) -> None:
@@ -33,10 +32,9 @@ class PredictionRoutes:
     async def _predictions(self, request: web.Request) -> web.Response:
         check_known(request.query, _PARAMETERS)
         since, until = read_span(request.query, now=self._utc_now())
-        if self._history is None:
-            raise BackendError("this extender has no history")
         own = request.get(OWN_ONLY)
-        errors = await self._history.prediction_errors(since, until, user_name=own)
+        async with self._turns.take(request) as history:
+            errors = await history.prediction_errors(since, until, user_name=own)
         return json_answer(
             {
                 "since": since.isoformat(),

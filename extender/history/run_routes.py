@@ -12,19 +12,20 @@ from aiohttp import web
 
 from extender.history.queries import check_known, read_choice, read_span, read_time
 from extender.history.run_views import USAGE_FIELDS, format_csv, show_run, sum_usage
+from extender.history.turns import HistoryTurns
 from extender.inspection.access import OWN_ONLY
 from extender.runs.model import Ending
-from policy.errors import BackendError, RequestError
+from policy.errors import RequestError
 from policy.wording import describe
 from service.http import json_answer
 from service.pagination import read_limit
-from state.history.runs import RunFilter, RunHistory, RunPosition
+from state.history.runs import RunFilter, RunPosition
 
 _RUN_PARAMETERS: Final = frozenset(
     {"user", "group", "vc", "gang", "outcome", "state", "since", "until", "members", "limit",
      "after"}
 )  # fmt: skip
-_USAGE_PARAMETERS: Final = frozenset({"since", "until", "by", "format"})
+_USAGE_PARAMETERS: Final = frozenset({"user", "group", "since", "until", "by", "format"})
 _STATES: Final = {"ended": True, "open": False}
 _FORMATS: Final = ("json", "csv")
 _BY: Final = ", ".join(USAGE_FIELDS)
@@ -33,20 +34,14 @@ _BY: Final = ", ".join(USAGE_FIELDS)
 class RunRoutes:
     """Serves the history; none of its requests changes anything."""
 
-    def __init__(self, history: RunHistory | None, *, utc_now: Callable[[], datetime]) -> None:
-        self._history = history
+    def __init__(self, turns: HistoryTurns, *, utc_now: Callable[[], datetime]) -> None:
+        self._turns = turns
         self._utc_now = utc_now
 
     def add_to(self, app: web.Application) -> None:
         """Register the routes."""
         app.router.add_get("/v1/runs", self._runs)
         app.router.add_get("/v1/usage", self._usage)
-
-    @property
-    def _store(self) -> RunHistory:
-        if self._history is None:
-            raise BackendError("this extender has no history")
-        return self._history
 
     async def _runs(self, request: web.Request) -> web.Response:
         query = request.query
@@ -64,7 +59,8 @@ class RunRoutes:
         )
         with_members = read_choice(query, "members", ("true", "false")) == "true"
         before = _read_position(query.get("after"))
-        found = await self._store.find(wanted, limit + 1, before=before)
+        async with self._turns.take(request) as history:
+            found = await history.find(wanted, limit + 1, before=before)
         items = [show_run(one, with_members=with_members) for one in found[:limit]]
         page: dict[str, Any] = {"items": items}
         if len(found) > limit:
@@ -77,9 +73,10 @@ class RunRoutes:
         by = _read_by(query.get("by", "user"))
         since, until = read_span(query, now=self._utc_now())
         is_csv = read_choice(query, "format", _FORMATS) == "csv" or _accepts_csv(request)
-        own = request.get(OWN_ONLY)
-        hours = await self._store.hours_between(since, until)
-        items = sum_usage((one for one in hours if own in (None, one.user_name)), by)
+        user, group = _own_user(request), query.get("group")
+        async with self._turns.take(request) as history:
+            hours = await history.hours_between(since, until, user_name=user, group_name=group)
+        items = sum_usage(hours, by)
         if is_csv:
             columns = (*by, "leafCellHours", "gangs")
             return web.Response(text=format_csv(items, columns), content_type="text/csv")

@@ -17,6 +17,8 @@ USAGE_FIELDS: Final = {
     "leafType": "leaf_type",
 }
 """By what usage can be summed, and the field of `Hours` for each."""
+_MEMBER_TIMES: Final = ("created", "bound", "started", "ended")
+_MEMBER_HIDDEN: Final = ("certainty", "stamp", "told")
 _SPREADSHEET: Final = ("=", "+", "-", "@", "\t", "\r")
 """With these a text is a formula for spreadsheet programs."""
 
@@ -69,12 +71,19 @@ def _show_predictions(predictions: Mapping[str, Prediction]) -> dict[str, Any]:
 
 
 def _show_members(members: Mapping[str, Member]) -> list[dict[str, Any]]:
-    hidden = ("certainty", "stamp", "told")
-    shown = [
-        {"uid": uid, **{key: value for key, value in member.items() if key not in hidden}}
-        for uid, member in members.items()
-    ]
+    shown = [_show_member(uid, member) for uid, member in members.items()]
     return sorted(shown, key=lambda member: (member["created"], member["name"], member["uid"]))
+
+
+def _show_member(uid: str, member: Member) -> dict[str, Any]:
+    """Show a pod as its run is shown: the same names, and times in the same form."""
+    shown: dict[str, Any] = {"name": member["name"], "uid": uid}
+    for key, value in member.items():
+        if key in _MEMBER_TIMES:
+            shown[key] = _time(datetime.fromisoformat(str(value)))
+        elif key not in _MEMBER_HIDDEN:
+            shown["outcome" if key == "how" else key] = value
+    return shown
 
 
 def sum_usage(hours: Iterable[Hours], by: Sequence[str]) -> list[dict[str, Any]]:

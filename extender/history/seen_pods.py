@@ -14,9 +14,9 @@ from policy.submission import GangKey
 _MOST_LABELS: Final = 32
 _NOT_KEPT: Final = (
     "batch.kubernetes.io/", "controller-uid", "job-name", "pod-template-hash",
-    "controller-revision-hash",
+    "controller-revision-hash", "topology.kubernetes.io/",
 )  # fmt: skip
-"""Beginnings of labels that controllers write and that say nothing about a run."""
+"""Beginnings of labels that controllers and the API server write: they do not say what it runs."""
 
 ToSeen = Callable[[ManagedPod, Object], SeenPod]
 

@@ -11,6 +11,7 @@ cost no more than one. Only `extender.app` and `extender.wiring` import this pac
     limit_routes  what a user holds, and the limits that concern the user (`/v1/limits`)
     explainer     why a pod waits or where it runs
     waiting_view  every waiting gang: why it waits, since when, its place in the order
+    queue/        `/v1/queue`: the order of waiting gangs, and why
     hived_routes  `/v1/inspect/…`: HiveD's inspection API, with HiveD's errors
     hived_views   the JSON of HiveD's inspection API
     openapi       the OpenAPI document

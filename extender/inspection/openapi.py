@@ -26,6 +26,13 @@ _GETS: Final[tuple[tuple[str, str, tuple[str, ...]], ...]] = (
     ("/v1/leases", "Places that are held and not bound yet.", _PAGED),
     ("/v1/foreign", "Pods that use leaf cells and that Cellgate did not place.", _PAGED),
     ("/v1/waiting", "Gangs and pods that wait: why, how long, in which place.", _PAGED),
+    (
+        "/v1/queue",
+        "Gangs that wait for cells or for quota, in their order: level, rank and what that adds up "
+        "from, places in level and pool, the gang ahead. Callers without the right to read the "
+        "whole queue get their own gangs.",
+        ("vc", "level", "user", "queue", *_PAGED),
+    ),
     ("/v1/vcs", "VCs: what was promised, what nodes back, and the state of the cells.", _PAGED),
     ("/v1/vcs/{vc}", "One VC.", ()),
     ("/v1/cells", "Physical cells, as trees.", _PAGED),
@@ -39,7 +46,7 @@ _GETS: Final[tuple[tuple[str, str, tuple[str, ...]], ...]] = (
         "/v1/usage",
         "Leaf-cell-hours between two moments, summed by user, group, vc, class or leafType, as "
         "JSON or CSV. Callers without the right to read all runs get their own.",
-        ("since", "until", "by", "format"),
+        ("user", "group", "since", "until", "by", "format"),
     ),
     (
         "/v1/predictions",

@@ -9,6 +9,7 @@ from extender.cells.model import GangView
 from extender.cells.views.state_views import VcView
 from extender.cluster.cluster import Cluster
 from extender.inspection import json_views
+from extender.inspection.access import CALLER
 from extender.inspection.explainer import Explainer
 from extender.inspection.gang_runs import GangRuns
 from extender.inspection.node_views import NodeViews
@@ -90,7 +91,9 @@ class InspectionRoutes:
         namespace, name = request.match_info["namespace"], request.match_info["name"]
         found = self._runs.show(namespace, name)
         if found is None:
-            hint = f"/v1/explain/{namespace}/{name} shows what was decided about it"
+            hint = (
+                f"/v1/explain/{namespace}/{name} shows what was decided about it, if anything was"
+            )
             raise web.HTTPNotFound(text=f"gang {namespace}/{name} has no pods now; {hint}")
         return json_answer(found)
 
@@ -146,6 +149,10 @@ class InspectionRoutes:
 
     async def _simulate(self, request: web.Request) -> web.Response:
         arguments = parse_body(SimulateArguments, await read_body(request))
+        caller = request.get(CALLER)
+        if caller is not None and "user" not in arguments.model_fields_set:
+            own = {"user": caller.name, "groups": [*caller.groups, *arguments.groups]}
+            arguments = arguments.model_copy(update=own)
         simulation = await self._simulator.simulate(arguments)
         return json_answer(json_views.show_simulation(simulation, self._explainer.pods_of))
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import chain
-from typing import Any
+from typing import Final
 
 from extender.cells.lasting_sentences import lasting_text
 from extender.cells.model import Reason, ReasonCode
@@ -17,22 +17,30 @@ from extender.cells.wording import explain
 from extender.feeds.pod_feed import PodSink
 from extender.feeds.requests import single_gang
 from extender.inspection.json_views import JsonObject, if_any
+from extender.inspection.queue.queue_view import show_standing
+from extender.inspection.queue.reservation_view import show_reservation
 from extender.outcomes.waiting_list import RefusedPod, WaitingEntry, WaitingList
+from extender.queue.order.listing import ListedGang, Ranked, list_gangs
+from extender.queue.reserve.model import Reservation
 from kube.read.managed_pod import ManagedPod
+from policy.queues.queues import Queues
 from policy.submission import GangKey, PodUid
 from service.clock import Clock
 
 
 @dataclass(frozen=True, slots=True)
 class QueuePlace:
-    """The place of a gang in the order in which gangs are planned or charged, 1 for the first."""
+    """The place of a gang in the order in which gangs are planned or charged."""
 
     queue: str
-    place: int
-    length: int
+    listed: ListedGang
 
 
-Order = Callable[[], Iterable[GangKey]]
+Order = Callable[[], Iterable[Ranked]]
+CELLS_QUEUE: Final = "cells"
+"""The queue of gangs that wait for cells."""
+_OF_OTHERS: Final = ("after", "withoutHistory")
+"""Fields of an expected start that name other gangs."""
 
 
 class WaitingView:
@@ -47,6 +55,7 @@ class WaitingView:
         orders: Mapping[str, Order],
         lacks: Callable[[ManagedPod], Sequence[str]],
         held_reason: Callable[[GangKey], Reason | None],
+        queues: Callable[[], Queues],
         clock: Clock,
     ) -> None:
         """`orders` are the orders in which gangs are considered, by the name of the queue.
@@ -54,13 +63,18 @@ class WaitingView:
         `lacks` says which limits have no room for the gang of a pod that waits for quota.
         `held_reason` explains why the bindings of a gang are held, if they are.
         """
+        self.expected_start: Callable[[GangKey], JsonObject | None] = lambda _: None
+        """Tells when a gang that waits for cells is expected to start."""
         self.held_reason = held_reason
         self._waiting = waiting
         self._pods = pods
         self._has_place = has_place
         self._orders = orders
         self._lacks = lacks
+        self._queues = queues
         self._clock = clock
+        self.reservation_of: Callable[[GangKey], Reservation | None] = lambda _: None
+        """Returns the reservation of a gang, or the last one that it had."""
 
     def __iter__(self) -> Iterator[WaitingEntry]:
         return chain(self._waiting, self._unplanned())
@@ -74,9 +88,8 @@ class WaitingView:
         """Return the place of every gang that has one."""
         found: dict[GangKey, QueuePlace] = {}
         for queue, order in self._orders.items():
-            gangs = list(order())
-            for place, gang in enumerate(gangs, start=1):
-                found[gang] = QueuePlace(queue, place, len(gangs))
+            for gang, listed in list_gangs(order()).items():
+                found[gang] = QueuePlace(queue, listed)
         return found
 
     def show(self, entry: WaitingEntry, places: Mapping[GangKey, QueuePlace]) -> JsonObject:
@@ -102,8 +115,37 @@ class WaitingView:
             "since": entry.since.isoformat(timespec="seconds"),
             "asked": datetime.fromtimestamp(asked, UTC).isoformat(timespec="seconds"),
             "ageSeconds": max(0, round(now.timestamp() - asked)),
-            **_show_place(place),
+            **self._show_place(place),
+            **(self.show_start(place) if place is not None else {}),
+            **self.show_reservation(entry.gang),
         }
+
+    def show_reservation(self, gang: GangKey, *, viewer: str | None = None) -> JsonObject:
+        """Show what is reserved for a gang, as a field; empty if nothing is."""
+        return show_reservation(self.reservation_of(gang), viewer=viewer)
+
+    def _show_place(self, place: QueuePlace | None) -> JsonObject:
+        if place is None:
+            return {}
+        listed = place.listed
+        return {
+            "queue": place.queue,
+            "place": listed.place,
+            "of": listed.length,
+            "standing": show_standing(listed, self._queues()),
+        }
+
+    def show_start(self, place: QueuePlace, *, viewer: str | None = None) -> JsonObject:
+        """Show when a gang that waits for cells is expected to start.
+
+        A viewer who may read only the own gangs is told no names of others.
+        """
+        gang = place.listed.facts.gang
+        start = self.expected_start(gang) if place.queue == CELLS_QUEUE else None
+        if start is None:
+            return {}
+        hidden = () if viewer is None else _OF_OTHERS
+        return {"expectedStart": {key: told for key, told in start.items() if key not in hidden}}
 
     def _unplanned(self) -> Iterator[WaitingEntry]:
         """Find gangs whose pods the gate holds and that were told nothing yet."""
@@ -123,9 +165,3 @@ class WaitingView:
         reason = explain(ReasonCode.UNPLANNED, gang=str(gang))
         since = datetime.fromtimestamp(pod.created, UTC)
         return WaitingEntry(gang=gang, pod=pod, reason=reason, since=since)
-
-
-def _show_place(place: QueuePlace | None) -> dict[str, Any]:
-    if place is None:
-        return {}
-    return {"queue": place.queue, "place": place.place, "of": place.length}

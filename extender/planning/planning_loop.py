@@ -10,6 +10,7 @@ from collections.abc import Callable, Collection, Sequence
 from contextlib import AbstractAsyncContextManager
 from typing import Final, NoReturn, TypeVar
 
+from extender.cells.freed_cells import FreedCells
 from extender.cells.model import MemberRequest, Reason, ReasonCode
 from extender.cells.views.listings import Stepwise
 from extender.feeds.own_failures import OwnFailures
@@ -25,6 +26,7 @@ from extender.planning.silent_schedulers import SilentSchedulers
 from extender.queue.gang_planner import GangPlanner
 from extender.queue.held_bindings import GivenUp, Verdict
 from extender.queue.model import Action, LeafCounts, StepResult
+from extender.queue.reserve.model import Reservation
 from kube.read.managed_pod import ManagedPod
 from policy.errors import BackendError, RequestError
 from policy.submission import GangKey, NodeName, PodUid
@@ -36,6 +38,7 @@ logger = logging.getLogger(__name__)
 T = TypeVar("T")
 
 _STEP_EVERY_SECONDS: Final = 0.5
+OnReservations = Callable[[Sequence[Reservation], Sequence[GangKey]], None]
 
 
 class PlanningLoop:
@@ -75,6 +78,9 @@ class PlanningLoop:
             run_times=ranks.run_times if ranks else None,
         )
         self.ranking = self._gangs.ranking
+        self.reservations = self._gangs.reservations
+        self.on_reservations: list[OnReservations] = []
+        """Callbacks that run with reservations that have changed, and gangs that use gaps."""
         self._news = asyncio.Event()
         needs.nodes.room.on_growth.append(self._news.set)
         needs.on_change.append(self._observe_again)
@@ -101,9 +107,9 @@ class PlanningLoop:
 
         return note_and_plan
 
-    def wake(self) -> None:
-        """Retry waiting gangs: leaf cells may have become free, joined or changed."""
-        self._gangs.wake()
+    def wake(self, freed: FreedCells | None = None) -> None:
+        """Retry waiting gangs: leaf cells became free; None: others joined or changed."""
+        self._gangs.wake(freed)
         self._news.set()
 
     def plan_soon(self) -> None:
@@ -267,10 +273,6 @@ class PlanningLoop:
         """The number of gangs whose bindings are held."""
         return len(self._gangs.held)
 
-    def in_order(self) -> list[GangKey]:
-        """Return the gangs that wait for cells, in the order in which they are planned."""
-        return self._gangs.in_order()
-
     def held_reason(self, gang: GangKey) -> Reason | None:
         """Explain why the bindings of a gang are held, if they are."""
         return self._gangs.held.reason(gang)
@@ -312,6 +314,9 @@ class PlanningLoop:
         self._news.clear()
 
     def _report(self, step: StepResult, *, now: float) -> None:
+        if step.reservations or step.backfilled:
+            for tell in self.on_reservations:
+                tell(step.reservations, step.backfilled)
         for pod, reason in self._held.take_due(now):
             entry = self._outcomes.waiting.gangs.get(gang_of(pod))
             told = entry.reason.code if entry is not None else None

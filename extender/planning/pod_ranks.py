@@ -4,11 +4,13 @@ from collections.abc import Sequence
 
 from extender.feeds.pod_feed import PodSink
 from extender.feeds.requests import ToRequest
+from extender.planning.held_pods import gang_of
 from extender.queue.order.facts import QueueFacts
 from extender.queue.order.gang_order import GangOrder
+from extender.queue.order.listing import Ranked
 from extender.queue.order.standing import Standing
 from extender.queue.ports import RunTimes
-from kube.read.managed_pod import ManagedPod, charged_gang
+from kube.read.managed_pod import ManagedPod
 from policy.errors import RequestError
 from service.clock import Clock
 
@@ -35,11 +37,15 @@ class PodRanks:
         """Return the level and the rank of a gang; its oldest pod is the first."""
         return self.order.standing(self.facts(pods), now=self._clock.now().timestamp())
 
+    def ranked(self, pods: Sequence[ManagedPod]) -> Ranked:
+        """Return what is known of a gang, and its rank."""
+        return self.facts(pods), self.standing(pods)
+
     def facts(self, pods: Sequence[ManagedPod]) -> QueueFacts:
         """Return what the order knows of a gang; its oldest pod is the first."""
         first = pods[0]
         counted = first.leaf_count if first.is_charged_alone else first.gang_leaf_count
-        gang = charged_gang(first)
+        gang = gang_of(first)
         return QueueFacts(
             gang=gang,
             user=first.charged_user,
@@ -49,6 +55,7 @@ class PodRanks:
             priority=self._priority(first),
             leaf_cells=counted or sum(pod.leaf_count for pod in pods),
             leaf_type=first.leaf_type,
+            pinned=first.hived.pinned_cell if first.hived else None,
             asked=self._pods.workloads.first_asked(first),
             run_time=self.run_times.expected(gang),
         )

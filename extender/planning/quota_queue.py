@@ -17,7 +17,7 @@ from typing import Final, NoReturn
 from extender.feeds.charges import to_charge, with_amounts
 from extender.feeds.pod_feed import PodSink
 from extender.feeds.requests import GangSizeSource, members_left
-from extender.queue.waiting_gangs import Rank
+from extender.queue.lines.gang_places import Rank
 from kube.follow.policies import PolicySink
 from kube.read.managed_pod import ManagedPod, charged_gang
 from policy.errors import BackendError, ConflictError
@@ -128,7 +128,7 @@ class QuotaQueue:
         Where `freed` is given, only gangs that are charged to these accounts are tried.
         """
         too_much: dict[Hashable, tuple[Charge, tuple[Exceeded, ...]]] = {}
-        for pod, *others in self._by_rank(freed):
+        for pod, *others in self.by_rank(freed):
             charge = self._due(pod, others)
             if charge is None:
                 continue
@@ -194,18 +194,20 @@ class QuotaQueue:
         group = self._policies.policy.quotas.group(pod.charged_group)
         return group.limits(pod.submitter) if group is not None else ()
 
-    def in_order(self) -> list[GangKey]:
-        """Return the gangs that wait for quota, in the order in which they are charged."""
-        return [pods[0].gang.key for pods in self._by_rank()]
+    def by_rank(self, freed: Collection[Scope] | None = None) -> list[list[ManagedPod]]:
+        """Return the pods of every gang that waits, or of those charged to some accounts.
 
-    def _by_rank(self, freed: Collection[Scope] | None = None) -> list[list[ManagedPod]]:
-        """Return the pods of every gang that waits, or of those charged to some accounts."""
+        Of equal ranks the lowest key comes first, as for cells: every leader has the same order.
+        """
         found = (
             self._members(charged, waiting.gang)
             for charged, waiting in self._waiting.items()
             if freed is None or any(scope in freed for scope in waiting.scopes)
         )
-        return sorted((pods for pods in found if pods), key=self._rank_of)
+        return sorted(
+            (pods for pods in found if pods),
+            key=lambda pods: (self._rank_of(pods), charged_gang(pods[0])),
+        )
 
     def _members(self, charged: GangKey, gang: GangKey) -> list[ManagedPod]:
         """Return the pods of a gang; none if they are charged under another name since."""

@@ -12,16 +12,18 @@ forecast         How long gangs are expected to run
 gang_planner     GangPlanner: the state of every queued gang, and its steps
 held_bindings    Bindings that are held until the whole gang can be bound
 in_flight        Pods that are released and not bound yet, limited in number
+lines            Waiting gangs that ask for the same, and which event may help them
 member_places    Decisions about the members of a gang that have no place
 model            Input and output of the planner: pods, actions, notices
 notices          Changes of the reason why a gang waits
 ports            The interfaces that the planner needs: cells, nodes, bind calls, run times
 queued_gang      One gang: its pods, refused nodes, victims
 refused_places   Places that kube-scheduler refuses, or whose node is lost
+reserve          Reservations: large gangs start, too, and small ones use the gaps before
 room_search      Decisions that respect CPU, memory and the rest of the room on nodes
 seen_gangs       All gangs by key and by pod, and which have changed
 order/           The order of gangs by the Queues document
-waiting_gangs    The queue of waiting gangs, in order of rank and by shape
+waiting_gangs    The queue of waiting gangs, in order of rank and in lines
 wanted_actions   The actions that a gang needs
 withdrawals      Places that are taken back from gangs
 """

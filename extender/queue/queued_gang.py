@@ -41,6 +41,10 @@ class QueuedGang:
     has_reserved: bool = False
     """Whether the cells of its victims are reserved for it. Where the cells must first be mapped in
     another way they cannot be reserved: the victims end, and the gang is planned again."""
+    has_reservation: bool = False
+    """Whether cells are reserved for it until others have ended."""
+    run_class: int = 0
+    """A class of expected run times, the shortest first; only short runs use reserved cells."""
     waits_since: float = -inf
     """The gang is ranked as if it had asked then, unless it is younger; until it is planned."""
     noticed: Reason | None = None
@@ -55,18 +59,23 @@ class QueuedGang:
     """Since when only members are missing that are created later."""
     _in_order: list[QueuedPod] | None = None
     """Its pods, sorted; None after a change."""
+    _first: QueuedPod | None = None
+    _has_begun: bool | None = None
 
     def put(self, pod: QueuedPod) -> None:
         """Note a pod that appeared or changed."""
         self.pods[pod.uid] = pod
         self.late = max(self.late, pod.late, key=len)
-        self._in_order = None
+        self._forget_derived()
 
     def remove(self, uid: PodUid) -> None:
         """Remove a pod."""
         del self.pods[uid]
         self.asleep.discard(uid)
-        self._in_order = None
+        self._forget_derived()
+
+    def _forget_derived(self) -> None:
+        self._in_order = self._first = self._has_begun = None
 
     def lowest_first(self) -> list[QueuedPod]:
         """Return the oldest pods, up to the gang's size, in the order of their ranks."""
@@ -102,8 +111,10 @@ class QueuedGang:
     @property
     def first(self) -> QueuedPod:
         """The oldest pod with leaf cells, or else the oldest: its values count for the gang."""
-        pods = self.oldest_first()
-        return next((pod for pod in pods if not pod.is_helper), pods[0])
+        if self._first is None:
+            pods = self.oldest_first()
+            self._first = next((pod for pod in pods if not pod.is_helper), pods[0])
+        return self._first
 
     @property
     def size(self) -> int:
@@ -146,7 +157,9 @@ class QueuedGang:
     @property
     def has_begun(self) -> bool:
         """Whether a member with leaf cells runs; others are late, or replace one that failed."""
-        return any(pod.node is not None for pod in self.deciding())
+        if self._has_begun is None:
+            self._has_begun = any(pod.node is not None for pod in self.deciding())
+        return self._has_begun
 
     @property
     def starts_whole(self) -> bool:

@@ -39,12 +39,9 @@ class Withdrawals:
     def withdraw(self, *uids: PodUid) -> None:
         """Give back the places of some pods and what is reserved for them."""
         for uid in uids:
-            had_place = self._cells.has_place(uid)
             self._cells.forget_member(uid)
             self._in_flight.leave(uid)
             self._refused.forget(uid)
-            if had_place:
-                self._waiting.wake()
 
     def withdraw_all(self, gang: QueuedGang) -> None:
         """Give back all that a gang has; a gang that is not complete yet has nothing."""

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 from uuid import uuid4
 
 from extender.feeds.pod_feed import PodSink
@@ -30,9 +30,11 @@ from policy.admission.preview import decide
 from policy.errors import RequestError
 from policy.policy import Policy
 from policy.rules.decision import Outcome
-from policy.wording import quote
+from policy.wording import describe, quote
 from state.ledger.ledger import Ledger
 from state.nodes.node_facts import NodeFacts
+
+_A_TEMPLATE: Final = "give one of its pods, with the metadata and the spec of the pod template"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,6 +75,8 @@ class AdmissionSimulator:
 
     async def admit(self, pod: Mapping[str, Any], user: SimulatedUser) -> SimulatedAdmission:
         """Decide about a pod. Raises RequestError for one that is invalid or not managed."""
+        if (kind := pod.get("kind", "Pod")) != "Pod":
+            raise RequestError.at("pod.kind", f"must be Pod, not {describe(kind)}: {_A_TEMPLATE}")
         problems: list[str] = []
         priorities = await self._read_priorities(problems)
         sent = as_submitted(pod, priorities)

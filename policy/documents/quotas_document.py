@@ -222,7 +222,8 @@ def _users_problem(
     total = sum(given)
     if total > most:
         at, what = join_path((*within, "users")), join_path(("limits", *path))
-        message = f"{what} of {len(given)} users add up to {total:g}, more than {where}"
+        sum_of = "1 user is" if len(given) == 1 else f"{len(given)} users add up to"
+        message = f"{what} of {sum_of} {total:g}, more than {where}"
         yield Problem(at, f"{message}, which is {most:g}")
 
 

@@ -78,7 +78,9 @@ def _class_problems(index: int, rule: Rule, classes: Classes) -> Iterator[Proble
     then = ClassName(rule.then)
     is_known = rule.stops or classes.is_listed(then)
     if not is_known:
-        yield Problem(join_path(("rules", index, "then")), _unknown_class(then, classes))
+        hint = "; use retain, fail or a class" if classes.names else ""
+        message = f"{_unknown_class(then, classes)}{hint}"
+        yield Problem(join_path(("rules", index, "then")), message)
     matching = [
         name for name in classes.names if rule.priority is None or rule.priority.found_in(name)
     ]

@@ -13,6 +13,7 @@ from policy.documents.models import (
     Strict,
 )
 from policy.documents.names import check_line, class_or
+from policy.rules.expression import VARIABLES
 from policy.rules.rule_table import FAIL, RETAIN, Rule, RuleTable
 from policy.wording import describe
 
@@ -55,7 +56,12 @@ class RuleEntry(Strict):
         description="The same in classes that are not high; this gang counts while its class is "
         "none of the high ones.",
     )
-    when: ExpressionField = Field(default=None, description="A CEL expression.")
+    when: ExpressionField = Field(
+        default=None,
+        description="A CEL expression over "
+        + ", ".join(f"`{name}`" for name in VARIABLES)
+        + ", such as `'students' in groups && labels.stage != 'final'`.",
+    )
     then: Annotated[str, BeforeValidator(class_or(RETAIN, FAIL))] = Field(
         description="`retain` or `fail`, which stop, or the name of a lower class, after which the "
         "next rules are tried."

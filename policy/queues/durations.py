@@ -31,15 +31,15 @@ def parse_duration(value: object) -> float:
 
 
 def format_duration(seconds: float) -> str:
-    """Write a duration for people: `24 h`, `2 h 5 min`, `90 s`; below a day to the minute."""
+    """Write a duration for people: `24 h`, `2 h 5 min`, `1 min 30 s`; from an hour to the minute.
+
+    Days are written as hours, so that sums can be checked by adding.
+    """
     whole = round(abs(seconds))
     sign = "-" if seconds < 0 and whole else ""
-    if whole >= DAY:
-        return f"{sign}{round(whole / HOUR)} h"
+    if whole >= HOUR:
+        whole = round(whole / MINUTE) * int(MINUTE)
     hours, rest = divmod(whole, int(HOUR))
     minutes, left = divmod(rest, int(MINUTE))
-    if hours:
-        return f"{sign}{hours} h {minutes} min" if minutes else f"{sign}{hours} h"
-    if minutes:
-        return f"{sign}{minutes} min {left} s" if left else f"{sign}{minutes} min"
-    return f"{sign}{left} s"
+    parts = ((hours, "h"), (minutes, "min"), (left, "s"))
+    return sign + (" ".join(f"{one} {unit}" for one, unit in parts if one) or "0 s")

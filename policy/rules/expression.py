@@ -41,6 +41,7 @@ VARIABLES: Final[Mapping[str, object]] = {
     "current": 1,
     "occupied": 1,
     "occupiedHigh": 1,
+    "occupiedLow": 1,
     "leafType": "type",
     "gangSize": 1,
     "namespace": "namespace",
@@ -60,8 +61,8 @@ FUNCTIONS: Final = (
     "type",
     "uint",
 )
-_USAGE: Final = frozenset({"occupied", "occupiedHigh"})
-_BY_CLASS: Final = frozenset({"class", "occupiedHigh"})
+_USAGE: Final = frozenset({"occupied", "occupiedHigh", "occupiedLow"})
+_BY_CLASS: Final = frozenset({"class", "occupiedHigh", "occupiedLow"})
 _TYPES: Final = frozenset({"bool", "double", "int", "list", "map", "string", "type", "uint"})
 _RENAMED: Final = {"namespace": "nameSpace", "matches": "re2find"}
 _INTERNAL: Final = frozenset(_RENAMED.values())

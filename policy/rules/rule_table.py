@@ -212,9 +212,7 @@ class _Walk:
         return comparison.holds(self._occupied_high)
 
     def _is_occupied_low(self, comparison: Comparison) -> bool:
-        last = comparison.unchanged_up_to(self._occupied_low)
-        counted = self._submission.leaf_count - self._counted_high
-        self._valid_low = _least(self._valid_low, _beside(last, counted))
+        self._keep_valid_low(comparison.unchanged_up_to(self._occupied_low))
         return comparison.holds(self._occupied_low)
 
     def _keep_valid(self, last: int | None) -> None:
@@ -223,11 +221,16 @@ class _Walk:
     def _keep_valid_high(self, last: int | None) -> None:
         self._valid_high = _least(self._valid_high, _beside(last, self._counted_high))
 
+    def _keep_valid_low(self, last: int | None) -> None:
+        counted = self._submission.leaf_count - self._counted_high
+        self._valid_low = _least(self._valid_low, _beside(last, counted))
+
     def _answers(self, index: int, when: Expression) -> bool:
         if when.needs_usage:
             # The result of an expression may change at any number.
             self._keep_valid(self._occupied)
             self._keep_valid_high(self._occupied_high)
+            self._keep_valid_low(self._occupied_low)
         try:
             if self._inputs is None:
                 self._inputs = build_inputs(self._values())
@@ -248,6 +251,7 @@ class _Walk:
             "current": submission.leaf_count,
             "occupied": self._occupied,
             "occupiedHigh": self._occupied_high,
+            "occupiedLow": self._occupied_low,
             "leafType": submission.leaf_type or "",
             "gangSize": submission.gang_size,
             "namespace": submission.gang.namespace,

@@ -310,9 +310,9 @@ def backend_errors(doing: str) -> Iterator[None]:
         yield
     except _FAILURES as error:
         kind = type(error).__name__
-        raise BackendError(
-            f"Postgres failed while {doing}: {kind}: {_first_line(error)}"
-        ) from error
+        said = f"{kind}: {_first_line(error)}" if str(error) else kind
+        why = "it did not answer in time" if isinstance(error, TimeoutError) else said
+        raise BackendError(f"Postgres failed while {doing}: {why}") from error
 
 
 def _first_line(error: Exception) -> str:

@@ -106,6 +106,10 @@ SELECT drop_decision_day(least($1::date, (now() AT TIME ZONE 'UTC')::date) - $2:
 -- Delete a batch of rows of a table that are too old; returns how many.
 SELECT forget_past($1, $2, $3, $4)
 
+-- name: plan_by_values
+-- Plan each statement of this transaction for its values: what is NULL then restricts nothing.
+SELECT set_config('plan_cache_mode', 'force_custom_plan', true)
+
 -- name: find_runs
 -- Read runs, newest first, before a position; what is NULL does not restrict them.
 SELECT
@@ -138,7 +142,7 @@ SELECT * FROM gang_history WHERE ended_at IS NULL AND run > $1 ORDER BY run LIMI
 
 -- name: recorded_pods
 -- Which pods are recorded, and whether their runs have ended.
-SELECT p.pod_uid, h.ended_at IS NOT NULL AS has_ended,
+SELECT p.pod_uid, h.ended_at IS NOT NULL AS has_ended, h.extent,
     (h.members -> p.pod_uid ->> 'certainty')::integer AS certainty,
     h.members -> p.pod_uid ->> 'told' AS told
 FROM run_pods AS p JOIN gang_history AS h USING (run)
@@ -186,7 +190,8 @@ GROUP BY 1, 2, 3
 ORDER BY kind, key COLLATE "C", size
 
 -- name: hours_between
--- Sum the leaf-cell-hours between two moments: whole days from daily sums, the rest from runs.
+-- Sum the leaf-cell-hours between two moments, of all users or some: whole days from daily sums, the
+-- rest from runs.
 WITH asked AS (
     SELECT
         $1::timestamptz AS since, $2::timestamptz AS until,
@@ -214,6 +219,7 @@ WITH asked AS (
     JOIN gang_history AS h ON h.held && tstzrange(edges.found_since, edges.until)
     CROSS JOIN LATERAL run_holds(h) AS holds
     WHERE coalesce(h.held_from, h.started_at) IS NOT NULL AND h.ended_at IS NOT NULL
+        AND ($3::text IS NULL OR h.user_name = $3) AND ($4::text IS NULL OR h.group_name = $4)
         AND holds.since < holds.until
     GROUP BY 1, 2, 3, 4, 5, 6, 7, 8
     HAVING bool_or(holds.since < $2::timestamptz AND holds.until > $1::timestamptz)
@@ -227,6 +233,7 @@ WITH asked AS (
     FROM gang_history AS h
     CROSS JOIN LATERAL run_holds(h) AS holds
     WHERE h.ended_at IS NULL
+        AND ($3::text IS NULL OR h.user_name = $3) AND ($4::text IS NULL OR h.group_name = $4)
         AND coalesce(h.held_from, h.started_at) < least(now(), $2::timestamptz)
         AND greatest(holds.since, $1::timestamptz) < least(holds.until, now(), $2::timestamptz)
     GROUP BY 1, 2, 3, 4, 5, 6
@@ -240,6 +247,7 @@ WITH asked AS (
     SELECT user_name, group_name, vc, class, leaf_type, leaf_cell_micros, ended
     FROM gang_days
     WHERE gangs > 0
+        AND ($3::text IS NULL OR user_name = $3) AND ($4::text IS NULL OR group_name = $4)
         AND day >= (SELECT (first AT TIME ZONE 'UTC')::date FROM asked)
         AND day < (SELECT (last AT TIME ZONE 'UTC')::date FROM asked)
     UNION ALL
@@ -481,3 +489,15 @@ GROUP BY l.leaf_counts, asked.labels
 -- name: seen_nodes_version
 -- A number that grows with every change of the nodes; it does not when one is old enough to be forgotten.
 SELECT coalesce(max(s.changed), 0) FROM seen_nodes AS s
+
+-- name: save_promises
+-- Write promises of starts that were made or have changed; forget those that ended long ago.
+SELECT save_promises($1, $2, $3::jsonb, $4, $5)
+
+-- name: promises
+-- The promises in force and those that ended lately, youngest first.
+SELECT p.namespace, p.gang, p.owner, p.made_at, p.ended_at, p.body::text AS body
+FROM promises AS p
+WHERE p.ended_at IS NULL OR p.ended_at >= $1
+ORDER BY p.ended_at IS NOT NULL, p.made_at DESC
+LIMIT $2

@@ -90,6 +90,8 @@ class RecordedPod:
     has_run_ended: bool
     told: str | None = None
     """Why Cellgate ended it, if it did."""
+    extent: str = ""
+    """The extent of its run."""
 
 
 class RunHistory(Protocol):
@@ -110,8 +112,18 @@ class RunHistory(Protocol):
     async def recorded(self, pod_uids: Sequence[str]) -> Mapping[str, RecordedPod]:
         """Return the pods, among those given, that are recorded."""
 
-    async def hours_between(self, since: datetime, until: datetime) -> list[Hours]:
-        """Sum the leaf-cell-hours between two moments, and count the gangs that ran then."""
+    async def hours_between(
+        self,
+        since: datetime,
+        until: datetime,
+        *,
+        user_name: str | None = None,
+        group_name: str | None = None,
+    ) -> list[Hours]:
+        """Sum the leaf-cell-hours between two moments, and count the gangs that ran then.
+
+        Of one user or group, if they are given.
+        """
 
     async def past_runs(self, limit: int, *, before: PastRun | None = None) -> list[PastRun]:
         """Return runs that had begun and have ended, the last end first, before another one."""
@@ -135,34 +147,29 @@ class PostgresHistory:
         """Return runs, the newest first."""
         names = (wanted.user_name, wanted.group_name, wanted.vc, wanted.gang, wanted.outcome)
         position = (before.asked_at, to_text(before.run)) if before else (None, None)
-        with backend_errors("reading history"):
-            rows = await self._pool.fetch(
-                sql("find_runs"),
-                *map(to_optional_text, names),
-                wanted.has_ended,
-                wanted.since,
-                wanted.until,
-                *position,
-                limit,
-            )
+        rows = await self._ask(
+            "find_runs",
+            *map(to_optional_text, names),
+            wanted.has_ended,
+            wanted.since,
+            wanted.until,
+            *position,
+            limit,
+        )
         return [
             StoredRun(
-                facts=_facts(row),
+                facts=facts,
                 attempt=row["attempt"],
                 leaf_cell_hours=row["leaf_cell_hours"] or 0.0,
             )
-            for row in rows
+            for row, facts in zip(rows, await _decode(rows), strict=True)
         ]
 
     async def open_runs(self, limit: int, *, after: str = "") -> list[GangFacts]:
         """Return runs that have not ended, sorted by name, after a name."""
         with backend_errors("reading history"):
             rows = await self._pool.fetch(sql("open_runs"), to_text(after), limit)
-        found: list[GangFacts] = []
-        for first in range(0, len(rows), _AT_ONCE):
-            found += map(_facts, rows[first : first + _AT_ONCE])
-            await asyncio.sleep(0)  # others wait meanwhile, such as kube-scheduler
-        return found
+        return await _decode(rows)
 
     async def recorded(self, pod_uids: Sequence[str]) -> Mapping[str, RecordedPod]:
         """Return the pods, among those given, that are recorded."""
@@ -173,17 +180,25 @@ class PostgresHistory:
                 certainty=Certainty(row["certainty"] or 0),
                 has_run_ended=row["has_ended"],
                 told=row["told"],
+                extent=row["extent"],
             )
             for row in rows
         }
 
-    async def hours_between(self, since: datetime, until: datetime) -> list[Hours]:
+    async def hours_between(
+        self,
+        since: datetime,
+        until: datetime,
+        *,
+        user_name: str | None = None,
+        group_name: str | None = None,
+    ) -> list[Hours]:
         """Sum the leaf-cell-hours between two moments, and count the gangs that ran then.
 
         Whole UTC days are read from daily sums; of the other hours every run is read.
         """
-        with backend_errors("reading history"):
-            rows = await self._pool.fetch(sql("hours_between"), since, until)
+        whose = map(to_optional_text, (user_name, group_name))
+        rows = await self._ask("hours_between", since, until, *whose)
         return [
             Hours(
                 user_name=row["user_name"],
@@ -211,11 +226,25 @@ class PostgresHistory:
         self, since: datetime, until: datetime, *, user_name: str | None = None
     ) -> list[PredictionError]:
         """Compare predictions with outcomes that came between two moments."""
-        with backend_errors("reading history"):
-            rows = await self._pool.fetch(
-                sql("prediction_errors"), since, until, to_optional_text(user_name)
-            )
+        rows = await self._ask("prediction_errors", since, until, to_optional_text(user_name))
         return [PredictionError(**row) for row in rows]
+
+    async def _ask(self, name: str, *values: Any) -> list[asyncpg.Record]:  # noqa: ANN401
+        """Read by a plan for these values: one for all would read whole tables for one user."""
+        with backend_errors("reading history"):
+            async with self._pool.acquire() as connection, connection.transaction(readonly=True):
+                await connection.fetchval(sql("plan_by_values"))
+                found: list[asyncpg.Record] = await connection.fetch(sql(name), *values)
+                return found
+
+
+async def _decode(rows: Sequence[asyncpg.Record]) -> list[GangFacts]:
+    """Decode runs in pieces: others wait meanwhile, such as kube-scheduler."""
+    found: list[GangFacts] = []
+    for first in range(0, len(rows), _AT_ONCE):
+        found += map(_facts, rows[first : first + _AT_ONCE])
+        await asyncio.sleep(0)
+    return found
 
 
 def _facts(row: asyncpg.Record) -> GangFacts:

@@ -1,7 +1,7 @@
 """The history of gangs, on Postgres and on its twin in memory."""
 
-from dataclasses import dataclass, replace
-from datetime import UTC, datetime, timedelta
+from dataclasses import replace
+from datetime import datetime
 from itertools import permutations
 from random import Random
 from typing import Any
@@ -10,74 +10,49 @@ import pytest
 
 from state.database.database import Database
 from state.history.facts import Certainty, GangFacts
-from state.history.runs import Hours, PostgresHistory, RecordedPod, RunFilter
+from state.history.runs import PostgresHistory, RecordedPod, RunFilter
 from state.log.postgres import PostgresDecisions
+from tests.support.state.histories import (
+    HOUR,
+    NOON,
+    Stores,
+    a_bound_member,
+    a_member,
+    rounded,
+    some_facts,
+    some_hours,
+    stores,
+)
 from tests.support.state.records import a_decision
 from tests.support.twins.history import MemoryHistory
 from tests.support.twins.log import MemoryDecisions
 
-_NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
-_HOUR = timedelta(hours=1)
+__all__ = ["stores"]
 
 
-@dataclass(frozen=True)
-class Stores:
-    decisions: MemoryDecisions | PostgresDecisions
-    history: MemoryHistory | PostgresHistory
-
-    async def tell(self, *facts: GangFacts) -> None:
-        await self.decisions.insert([a_decision(facts=one) for one in facts])
-
-    async def runs(self, **wanted: Any) -> list[GangFacts]:
-        return [stored.facts for stored in await self.history.find(RunFilter(**wanted), 100)]
-
-
-@pytest.fixture(params=["memory", "database", "stock_database"])
-def stores(request: pytest.FixtureRequest) -> Stores:
-    if request.param == "memory":
-        decisions = MemoryDecisions()
-        return Stores(decisions, MemoryHistory(decisions.history))
-    pool = request.getfixturevalue(request.param).pool
-    return Stores(PostgresDecisions(pool), PostgresHistory(pool))
-
-
-def _facts(run: str = "r1", **facts: Any) -> GangFacts:
-    told = {"gang": "team-a/bert", "asked_at": _NOON - _HOUR, "vc": "lab", **facts}
-    return GangFacts(run=run, **told)
-
-
-def _member(stamp: str = "1", **told: Any) -> dict[str, Any]:
-    return {"certainty": Certainty.NO_END, "stamp": stamp, "leafCells": 4, **told}
-
-
-def _hours(user: str | None, hours: float, *, gangs: int, **names: Any) -> Hours:
-    told = {"group_name": None, "vc": "lab", "class_name": None, "leaf_type": None, **names}
-    return Hours(user_name=user, leaf_cell_hours=hours, gangs=gangs, **told)
-
-
-_WAITS = _facts(
-    user_name="alice", granted_class="test", leaf_count=4, stamp="1", members={"p1": _member()}
+_WAITS = some_facts(
+    user_name="alice", granted_class="test", leaf_count=4, stamp="1", members={"p1": a_member()}
 )
 _RUNS = replace(
     _WAITS,
     stamp="2",
     granted_class="prod",
     leaf_count=8,
-    started_at=_NOON,
-    held_from=_NOON,
+    started_at=NOON,
+    held_from=NOON,
     nodes=("n1",),
-    members={"p1": _member("2", bound=_NOON.isoformat()), "p2": _member("2")},
+    members={"p1": a_member("2", bound=NOON.isoformat()), "p2": a_member("2")},
 )
 _ENDED = replace(
     _RUNS,
     stamp="3",
-    started_at=_NOON + _HOUR,
-    ended_at=_NOON + 4 * _HOUR,
+    started_at=NOON + HOUR,
+    ended_at=NOON + 4 * HOUR,
     outcome="preempted",
     preempted_for="team-b/gpt",
     nodes=("n2",),
     certainty=Certainty.KNOWN,
-    members={"p2": _member("3", certainty=Certainty.KNOWN, how="preempted")},
+    members={"p2": a_member("3", certainty=Certainty.KNOWN, how="preempted")},
 )
 _PRESUMED = replace(
     _ENDED,
@@ -85,11 +60,11 @@ _PRESUMED = replace(
     outcome="deleted",
     preempted_for=None,
     certainty=Certainty.PRESUMED,
-    members={"p2": _member("9", certainty=Certainty.PRESUMED, how="deleted")},
+    members={"p2": a_member("9", certainty=Certainty.PRESUMED, how="deleted")},
 )
 _WHOLE = replace(
     _ENDED,
-    started_at=_NOON,
+    started_at=NOON,
     nodes=("n1", "n2"),
     members={**_RUNS.members, **_ENDED.members},
 )
@@ -104,10 +79,53 @@ async def test_a_run_is_known_whole_in_whatever_order_it_was_told(
     assert await stores.runs() == [_WHOLE]
 
 
+_GOES_ON = replace(
+    _RUNS, extent="9 2", stamp="4", members={"p3": a_member("4", bound=NOON.isoformat())}
+)
+_ENDED_AGAIN = replace(
+    _GOES_ON,
+    stamp="5",
+    ended_at=NOON + 8 * HOUR,
+    outcome="failed",
+    certainty=Certainty.KNOWN,
+    members={"p3": a_member("5", certainty=Certainty.KNOWN, how="failed", bound=NOON.isoformat())},
+)
+
+
+def _as_run(facts: GangFacts, number: int) -> GangFacts:
+    """Return the same facts of another run."""
+    members = {f"{uid} of {number}": member for uid, member in facts.members.items()}
+    return replace(facts, run=f"r{number}", members=members)
+
+
+@pytest.mark.parametrize("ends", [False, True], ids=["goes on", "ends again"])
+async def test_a_run_that_went_on_after_its_end_is_as_it_is_said_of_all_its_pods(
+    stores: Stores, ends: bool
+) -> None:
+    told = [replace(one, extent="5 1") for one in (_ENDED, _PRESUMED)] + [_GOES_ON]
+    last = _ENDED_AGAIN if ends else _GOES_ON
+    for number, order in enumerate(permutations([*told, last])):
+        await stores.tell(*(_as_run(one, number) for one in order))
+    found = await stores.runs()
+    expected = replace(last, run="", members={}, nodes=("n1", "n2"))
+    assert [replace(run, run="", members={}) for run in found] == [expected] * 24
+    assert len(await stores.history.open_runs(100)) == (0 if ends else 24)
+    span = NOON, NOON + 8 * HOUR
+    assert sum(one.gangs for one in await stores.history.hours_between(*span)) == 24
+
+
+async def test_a_description_of_an_older_release_counts_by_its_end_and_stamp(
+    stores: Stores,
+) -> None:
+    await stores.tell(replace(_RUNS, extent="9 2"), _ENDED)
+    [run] = await stores.runs()
+    assert (run.extent, run.outcome) == ("9 2", "preempted")
+
+
 async def test_a_run_that_two_leaders_name_differently_is_found_by_its_pods(
     stores: Stores,
 ) -> None:
-    other = replace(_RUNS, run="r2", stamp="5", members={"p2": _member("5"), "p3": _member("5")})
+    other = replace(_RUNS, run="r2", stamp="5", members={"p2": a_member("5"), "p3": a_member("5")})
     await stores.tell(_WAITS, other)
     assert [run.run for run in await stores.runs()] == ["r1", "r2"][::-1]
     await stores.tell(replace(_RUNS, run="r3", stamp="4"))
@@ -120,13 +138,17 @@ async def test_recorded_pods_say_how_well_their_end_is_known(stores: Stores) -> 
     await stores.tell(_RUNS)
     running = RecordedPod(certainty=Certainty.NO_END, has_run_ended=False)
     assert await stores.history.recorded(["p2", "p9"]) == {"p2": running}
-    await stores.tell(_PRESUMED)
-    presumed = RecordedPod(certainty=Certainty.PRESUMED, has_run_ended=True)
+    await stores.tell(replace(_PRESUMED, extent="5 1"))
+    presumed = RecordedPod(certainty=Certainty.PRESUMED, has_run_ended=True, extent="5 1")
     assert await stores.history.recorded(["p2"]) == {"p2": presumed}
+    await stores.tell(_GOES_ON)
+    assert await stores.history.recorded(["p2"]) == {
+        "p2": replace(presumed, has_run_ended=False, extent="9 2")
+    }
 
 
 async def test_why_cellgate_ended_a_pod_is_kept(stores: Stores) -> None:
-    told = replace(_RUNS, members={"p2": _member("2", told="for lab/gpt")})
+    told = replace(_RUNS, members={"p2": a_member("2", told="for lab/gpt")})
     await stores.tell(told, _PRESUMED)
     [run] = await stores.runs()
     assert run.members["p2"] == {**_PRESUMED.members["p2"], "told": "for lab/gpt"}
@@ -134,7 +156,9 @@ async def test_why_cellgate_ended_a_pod_is_kept(stores: Stores) -> None:
 
 
 async def test_runs_that_have_not_ended_are_listed_page_by_page(stores: Stores) -> None:
-    await stores.tell(*(_facts(f"r{number}") for number in range(5)), _facts("z", ended_at=_NOON))
+    await stores.tell(
+        *(some_facts(f"r{number}") for number in range(5)), some_facts("z", ended_at=NOON)
+    )
     first = await stores.history.open_runs(3)
     assert [run.run for run in first] == ["r0", "r1", "r2"]
     assert [run.run for run in await stores.history.open_runs(3, after="r2")] == ["r3", "r4"]
@@ -142,9 +166,9 @@ async def test_runs_that_have_not_ended_are_listed_page_by_page(stores: Stores) 
 
 async def test_runs_are_found_by_what_they_are_newest_first(stores: Stores) -> None:
     await stores.tell(
-        _facts("old", asked_at=_NOON - 9 * _HOUR, ended_at=_NOON - 8 * _HOUR, user_name="alice"),
-        _facts("new", user_name="alice", group_name="vision", ended_at=_NOON, outcome="failed"),
-        _facts("bob", user_name="bob", gang="team-b/gpt", asked_at=_NOON, vc="prod"),
+        some_facts("old", asked_at=NOON - 9 * HOUR, ended_at=NOON - 8 * HOUR, user_name="alice"),
+        some_facts("new", user_name="alice", group_name="vision", ended_at=NOON, outcome="failed"),
+        some_facts("bob", user_name="bob", gang="team-b/gpt", asked_at=NOON, vc="prod"),
     )
 
     async def names(**wanted: Any) -> list[str]:
@@ -158,8 +182,8 @@ async def test_runs_are_found_by_what_they_are_newest_first(stores: Stores) -> N
     assert await names(outcome="failed") == ["new"]
     assert await names(has_ended=True) == ["new", "old"]
     assert await names(has_ended=False) == ["bob"]
-    assert await names(since=_NOON - 2 * _HOUR) == ["bob", "new"]
-    assert await names(until=_NOON) == ["new", "old"]
+    assert await names(since=NOON - 2 * HOUR) == ["bob", "new"]
+    assert await names(until=NOON) == ["new", "old"]
     [newest] = await stores.history.find(RunFilter(), 1)
     rest = await stores.history.find(RunFilter(), 10, before=newest.position)
     assert [stored.facts.run for stored in rest] == ["new", "old"]
@@ -167,10 +191,10 @@ async def test_runs_are_found_by_what_they_are_newest_first(stores: Stores) -> N
 
 async def test_attempts_of_one_workload_are_numbered(stores: Stores) -> None:
     await stores.tell(
-        _facts("first", workload_uid="u1"),
-        _facts("second", workload_uid="u1", asked_at=_NOON),
-        _facts("other", workload_uid="u2", asked_at=_NOON + _HOUR),
-        _facts("unknown", asked_at=_NOON + _HOUR),
+        some_facts("first", workload_uid="u1"),
+        some_facts("second", workload_uid="u1", asked_at=NOON),
+        some_facts("other", workload_uid="u2", asked_at=NOON + HOUR),
+        some_facts("unknown", asked_at=NOON + HOUR),
     )
     found = await stores.history.find(RunFilter(), 10)
     assert {one.facts.run: one.attempt for one in found} == {
@@ -182,143 +206,17 @@ async def test_attempts_of_one_workload_are_numbered(stores: Stores) -> None:
 
 
 async def test_words_that_postgres_cannot_store_are_replaced(stores: Stores) -> None:
-    told = _facts(reason="a\0", nodes=("\ud800",), labels={"b\0": "\ud800"}, image="ä")
+    told = some_facts(reason="a\0", nodes=("\ud800",), labels={"b\0": "\ud800"}, image="ä")
     await stores.tell(told)
     [run] = await stores.runs()
     assert (run.reason, run.nodes, run.labels, run.image) == ("a�", ("?",), {"b�": "?"}, "ä")
 
 
-async def test_hours_count_what_lies_between_two_moments(stores: Stores) -> None:
-    def ran(run: str, user: str, start: float, end: float | None) -> GangFacts:
-        return _facts(
-            run,
-            user_name=user,
-            leaf_count=4,
-            started_at=_NOON + start * _HOUR,
-            ended_at=None if end is None else _NOON + end * _HOUR,
-        )
-
-    await stores.tell(
-        ran("inside", "alice", 1, 2.5),
-        ran("across", "alice", -5, 0.5),
-        ran("before", "alice", -5, 0),
-        ran("after", "alice", 3, 4),
-        ran("around", "bob", -5, 9),
-        ran("running", "carol", 2, None),
-        ran("wrong clock", "erin", 2, 1),
-        _facts("waiting", user_name="dave", leaf_count=4),
-    )
-    assert await stores.history.hours_between(_NOON, _NOON + 3 * _HOUR) == [
-        _hours("alice", 8.0, gangs=2),
-        _hours("bob", 12.0, gangs=1),
-        _hours("carol", 4.0, gangs=1),
-    ]
-
-
-@pytest.mark.parametrize(
-    ("since", "until"),
-    [(-30, 40), (-12, 36), (-12, 40), (-30, 36), (-12, 12), (0, 0.5), (-100, -60), (12, 12.5)],
-)
-async def test_hours_between_moments_of_different_days_are_exact(
-    stores: Stores, since: float, until: float
-) -> None:
-    """Midnight is at -12, 12 and 36 hours from noon."""
-    spans = [(-40, -31), (-31, -29), (-13, -12), (-12, 12), (-50, 50), (11, 13), (30, 36), (36, 39),
-             (39, 41), (-30, 40), (1, 2)]  # fmt: skip
-    await stores.tell(
-        *(
-            _facts(
-                f"{start} to {end}",
-                user_name=f"user-{number}",
-                leaf_count=2,
-                started_at=_NOON + start * _HOUR,
-                ended_at=_NOON + end * _HOUR,
-            )
-            for number, (start, end) in enumerate(spans)
-        )
-    )
-    found = await stores.history.hours_between(_NOON + since * _HOUR, _NOON + until * _HOUR)
-    told = {(hours.user_name, hours.leaf_cell_hours, hours.gangs) for hours in found}
-    assert told == {
-        (f"user-{number}", 2.0 * (min(end, until) - max(start, since)), 1)
-        for number, (start, end) in enumerate(spans)
-        if min(end, until) > max(start, since)
-    }
-
-
-def _pod(start: float, end: float | None, **told: Any) -> dict[str, Any]:
-    bound = (_NOON + start * _HOUR).isoformat()
-    ended = {} if end is None else {"ended": (_NOON + end * _HOUR).isoformat()}
-    return _member(bound=bound, **ended, **told)
-
-
-async def test_each_pod_of_a_run_counts_for_as_long_as_it_held_leaf_cells(stores: Stores) -> None:
-    run = _facts(
-        user_name="alice",
-        held_from=_NOON,
-        started_at=_NOON + _HOUR,
-        ended_at=_NOON + 40 * _HOUR,
-        leaf_type="A100",
-        members={
-            "replaced": _pod(0, 2),
-            "replaces": _pod(3, 30, leafType="V100"),
-            "long": _pod(1, 36),
-            "launcher": _member(),
-        },
-    )
-    await stores.tell(run)
-    whole = await stores.history.hours_between(_NOON, _NOON + 50 * _HOUR)
-    assert whole == [
-        _hours("alice", 4.0 * (2 + 35), gangs=1, leaf_type="A100"),
-        _hours("alice", 4.0 * 27, gangs=1, leaf_type="V100"),
-    ]
-    part = await stores.history.hours_between(_NOON + 2.5 * _HOUR, _NOON + 3.5 * _HOUR)
-    assert part == [
-        _hours("alice", 4.0, gangs=1, leaf_type="A100"),
-        _hours("alice", 2.0, gangs=1, leaf_type="V100"),
-    ]
-    [stored] = await stores.history.find(RunFilter(), 1)
-    assert stored.leaf_cell_hours == pytest.approx(4.0 * (2 + 35 + 27))
-
-
-async def test_a_run_that_goes_on_counts_until_now(stores: Stores) -> None:
-    now = datetime.now(UTC)
-    bound = (now - 2 * _HOUR).isoformat()
-    ended = (now - _HOUR).isoformat()
-    await stores.tell(
-        _facts(
-            user_name="alice",
-            held_from=now - 2 * _HOUR,
-            started_at=now - 2 * _HOUR,
-            members={"p1": _member(bound=bound), "p2": _member(bound=bound, ended=ended)},
-        )
-    )
-    [found] = await stores.history.hours_between(now - 9 * _HOUR, now + 9 * _HOUR)
-    assert found.leaf_cell_hours == pytest.approx(8.0 + 4.0, abs=0.1)
-    [found] = await stores.history.hours_between(now - 9 * _HOUR, now - 1.5 * _HOUR)
-    assert found.leaf_cell_hours == pytest.approx(4.0)
-
-
-async def test_hours_follow_what_is_learnt_later(stores: Stores) -> None:
-    midnight = _NOON + 12 * _HOUR
-    runs = _facts(user_name="alice", leaf_count=4, started_at=midnight - 2 * _HOUR, stamp="1")
-    ended = replace(runs, ended_at=midnight + _HOUR, certainty=Certainty.PRESUMED, stamp="2")
-    known = replace(ended, user_name="bob", certainty=Certainty.KNOWN, stamp="1",
-                    started_at=midnight - 3 * _HOUR)  # fmt: skip
-    day = (midnight - 24 * _HOUR, midnight)
-    two_days = (midnight - 24 * _HOUR, midnight + 24 * _HOUR)
-    await stores.tell(runs, ended, ended)
-    assert await stores.history.hours_between(*day) == [_hours("alice", 8.0, gangs=1)]
-    assert await stores.history.hours_between(*two_days) == [_hours("alice", 12.0, gangs=1)]
-    await stores.tell(known)
-    assert await stores.history.hours_between(*two_days) == [_hours("bob", 16.0, gangs=1)]
-
-
 async def test_an_empty_name_is_none(stores: Stores) -> None:
-    ran = _facts(user_name="", leaf_count=1, started_at=_NOON, ended_at=_NOON + 48 * _HOUR)
+    ran = some_facts(user_name="", leaf_count=1, started_at=NOON, ended_at=NOON + 48 * HOUR)
     await stores.tell(ran)
-    between = await stores.history.hours_between(_NOON, _NOON + 48 * _HOUR)
-    assert between == [_hours(None, 48.0, gangs=1)]
+    between = await stores.history.hours_between(NOON, NOON + 48 * HOUR)
+    assert between == [some_hours(None, 48.0, gangs=1)]
 
 
 async def test_random_facts_mean_the_same_to_both(database: Database) -> None:
@@ -337,17 +235,10 @@ async def test_random_facts_mean_the_same_to_both(database: Database) -> None:
         len(run.members) for run in twin.history.values()
     )
     for first, last in ((-100, 100), (-30, 31.5), (-12, 12), (1, 2)):
-        span = (_NOON + first * _HOUR, _NOON + last * _HOUR)
+        span = (NOON + first * HOUR, NOON + last * HOUR)
         hours = await ours.hours_between(*span)
-        assert _rounded(await theirs.hours_between(*span)) == _rounded(hours)
+        assert rounded(await theirs.hours_between(*span)) == rounded(hours)
         assert hours
-
-
-def _rounded(hours: list[Hours]) -> list[tuple[Any, ...]]:
-    return [
-        (one.user_name, one.class_name, one.leaf_type, round(one.leaf_cell_hours, 6), one.gangs)
-        for one in hours
-    ]
 
 
 def _random_facts(dice: Random, step: int, number: int) -> GangFacts:
@@ -356,32 +247,33 @@ def _random_facts(dice: Random, step: int, number: int) -> GangFacts:
     stamp = f"{dice.randrange(3)} {step:03} {number}"
 
     def time() -> datetime:
-        return _NOON + dice.randrange(-50, 50) * _HOUR
+        return NOON + dice.randrange(-50, 50) * HOUR
 
     members = {}
     for pod in dice.sample([2 * run, 2 * run + 1], dice.randint(1, 2)):
         start = dice.randrange(-50, 50)
         ends = dice.random() < 0.7
-        members[f"p{pod}"] = _pod(
+        members[f"p{pod}"] = a_bound_member(
             start,
             start + dice.randrange(1, 20) if ends else None,
             leafType=dice.choice(["A100", "V100"]),
             certainty=dice.choice([*Certainty]) if ends else Certainty.NO_END,
         ) | {"stamp": stamp, **({"told": stamp} if dice.random() < 0.2 else {})}
     if dice.random() < 0.05:
-        members |= {f"p{2 * ((run + 1) % 40)}": _member(stamp)}
-    return _facts(
+        members |= {f"p{2 * ((run + 1) % 40)}": a_member(stamp)}
+    return some_facts(
         f"{dice.choice('ab')}{run}",
         gang=f"a/{run}",
         user_name=dice.choice(["alice", "Bob", "åke", "", "a b"]),
         granted_class=dice.choice(["prod", "test"]),
         asked_at=time(),
         started_at=time(),
-        held_from=_NOON - 50 * _HOUR,
-        ended_at=_NOON + 100 * _HOUR,
+        held_from=NOON - 50 * HOUR,
+        ended_at=NOON + 100 * HOUR,
         nodes=tuple(dice.sample(["n1", "n10", "n2", "N3", "ö"], dice.randrange(5))),
         outcome=dice.choice(["failed", "succeeded"]),
         certainty=dice.choice([Certainty.PRESUMED, Certainty.KNOWN]),
+        extent=dice.choice(["", "1 1", "1 2", "2 1"]),
         stamp=stamp,
         members=members,
     )

@@ -178,6 +178,7 @@ async def test_controllers_make_templates_of_templates(plane: ControlPlane) -> N
     await plane.kubectl("create", "-f", "-", f"--as={controller}", stdin=job)
 
 
+@pytest.mark.filterwarnings("ignore:Sending a large body:ResourceWarning")
 async def test_kinds_of_others_are_created_and_scaled_unless_they_mention_leaf_cells(
     plane: ControlPlane,
 ) -> None:
@@ -187,12 +188,20 @@ async def test_kinds_of_others_are_created_and_scaled_unless_they_mention_leaf_c
     plain["spec"]["workerGroupSpecs"][0]["replicas"] = 2
     await plane.api.replace(f"{_RAY_CLUSTERS}/plain", plain)
     # As large as may be: a condition that cost too much would fail, too.
-    large = _ray_cluster("large", cpu="1")
-    large["spec"]["more"] = [{}] * 300_000
-    await plane.api.create(_RAY_CLUSTERS, large, dryRun="All")
+    much: list[Any] = [[{}] * 300_000, "x" * 3_000_000, [["x"] * 20] * 35_000]
+    for more in much:
+        large = _ray_cluster("large", cpu="1")
+        large["spec"]["more"] = more
+        await plane.api.create(_RAY_CLUSTERS, large, dryRun="All")
     ours = _ray_cluster("ours", **{"nvidia.com/gpu": "1"})
     with pytest.raises(ApiError, match=_FAILED):
         await plane.api.create(_RAY_CLUSTERS, ours)
+    # Its trusted controller would copy the name to pods, which are shaped for that user.
+    template = _ray_cluster("forged", cpu="1")["spec"]["workerGroupSpecs"][0]["template"]
+    template["metadata"] = {"annotations": {marks.SUBMITTER_ANNOTATION: "alice"}}
+    forged = _named("forged", {"workerGroupSpecs": [{"template": template}]})
+    with pytest.raises(ApiError, match=_FAILED):
+        await plane.api.create(_RAY_CLUSTERS, {**ours, **forged})
 
 
 def _is_established(crd: JsonObject) -> bool:

@@ -1,8 +1,9 @@
 """Pod templates inside other objects, and the submitter's stamp on them. Pure."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
+from types import MappingProxyType
 from typing import Any, Final
 from uuid import UUID
 
@@ -20,6 +21,12 @@ _NO_UID: Final = str(UUID(int=0))
 """Stands for the UID of an object that is being created."""
 
 Pointer = tuple[str | int, ...]
+
+
+def format_pointer(pointer: Pointer) -> str:
+    """Write a position in the notation of field paths."""
+    parts = (f"[{part}]" if isinstance(part, int) else f".{part}" for part in pointer)
+    return "".join(parts).removeprefix(".")
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,8 +61,7 @@ class PodTemplate:
     @property
     def path(self) -> str:
         """Its position, in the notation of field paths."""
-        parts = (f"[{part}]" if isinstance(part, int) else f".{part}" for part in self.pointer)
-        return "".join(parts).removeprefix(".")
+        return format_pointer(self.pointer)
 
     @property
     def stamp(self) -> Stamp:
@@ -64,10 +70,19 @@ class PodTemplate:
         keys = (marks.SUBMITTER_ANNOTATION, marks.SUBMITTER_GROUPS_ANNOTATION)
         return Stamp(*(text if isinstance(text := texts.get(key), str) else None for key in keys))
 
-    def stamp_patch(self, stamp: Stamp) -> list[Operation]:
-        """Return the patch that writes a stamp on it; empty if it is there."""
+    def holder(self, obj: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Return the part of its object that it is a field of: the spec of a Job."""
+        value: Any = obj
+        for part in self.pointer[:-1]:
+            value = value[part]
+        return mapping(value)
+
+    def stamp_patch(
+        self, stamp: Stamp, more: Mapping[str, str] = MappingProxyType({})
+    ) -> list[Operation]:
+        """Return the patch that writes a stamp and more annotations; empty if they are there."""
         where = "".join(f"/{escape_pointer(str(part))}" for part in self.pointer)
-        steps = annotations_patch(self.content, stamp.annotations)
+        steps = annotations_patch(self.content, {**stamp.annotations, **more})
         return [{**step, "path": where + step["path"]} for step in steps]
 
     def to_pod(self, review: ReviewRequest, annotations: Mapping[str, str]) -> dict[str, Any]:
@@ -101,6 +116,18 @@ def find_templates(obj: Mapping[str, Any], kinds: Sequence[TemplateKind]) -> lis
     """Find the pod templates of an object in a defined order, MAX_TEMPLATES + 1 at the most."""
     found = (template for kind in kinds for template in _walk(obj, kind.path, ()))
     return list(islice(found, MAX_TEMPLATES + 1))
+
+
+def find_marks(obj: object, keys: Collection[str]) -> Iterator[tuple[Pointer, object]]:
+    """Yield where an object has annotations, or other fields, of these names, and their values."""
+    waiting: list[tuple[Pointer, object]] = [((), obj)]
+    while waiting:
+        pointer, value = waiting.pop()
+        if isinstance(value, Mapping):
+            yield from (((*pointer, key), value[key]) for key in keys if key in value)
+            waiting += (((*pointer, str(key)), inner) for key, inner in value.items())
+        elif isinstance(value, list):
+            waiting += (((*pointer, place), inner) for place, inner in enumerate(value))
 
 
 def _walk(value: object, path: tuple[str, ...], pointer: Pointer) -> Iterator[PodTemplate]:

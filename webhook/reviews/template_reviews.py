@@ -10,7 +10,7 @@ On an update, the earlier stamp stays: a missing one is restored, another one is
 stamp is believed only if the template was managed before; otherwise we did not review it.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final
@@ -19,6 +19,7 @@ from kube import marks
 from kube.admission.possibility import check_job, makes_all_members
 from kube.admission.submitter import STAMP_PATH, check_stamp
 from kube.follow.policies import PolicySink
+from kube.lives.run_limits import ESTIMATE_PATH, template_marks
 from kube.read.late_members import creates_unknown
 from kube.read.leaf_demand import is_matched
 from kube.values.objects import Operation, mapping
@@ -32,7 +33,9 @@ from webhook.reviews.pod_templates import (
     MAX_TEMPLATES,
     PodTemplate,
     Stamp,
+    find_marks,
     find_templates,
+    format_pointer,
     stamp_of,
 )
 from webhook.reviews.preemption_advice import PreemptionAdvice
@@ -93,16 +96,20 @@ class TemplateReviews:
         warnings: list[str] = []
         found = list(self._changes(review, review.object))
         changes = [change for change in found if change.is_managed]
+        _check_elsewhere(review, [change.template for change in found])
         for change in found:
             if not change.is_managed and change.template.stamp.user is not None:
-                _choose_stamp(change, sender)  # a forged one would count for shapes
+                # A forged one, or one with forged groups, would count for shapes.
+                stamp = _choose_stamp(change, sender)
+                patch += [] if stamp is None else change.template.stamp_patch(stamp)
         if creates_unknown(review.object, [change.template.content for change in changes]):
             warnings.append(_UNKNOWN_ORDER.format(kind=review.object.get("kind")))
         for change in changes:
             stamp = _choose_stamp(change, sender)
             if stamp is not None:
                 preview = self._preview(review, change, stamp)
-                patch += [*change.template.stamp_patch(stamp), *preview.patch]
+                told = _run_marks(review, change.template)
+                patch += [*change.template.stamp_patch(stamp, told), *preview.patch]
                 warnings += [*preview.warnings, *self._check_workload(review, change)]
         return ReviewResponse(is_allowed=True, patch=patch, warnings=list(dict.fromkeys(warnings)))
 
@@ -186,6 +193,18 @@ class TemplateReviews:
         yield from check_rollout(obj, gang, refuses=refuses)
 
 
+def _run_marks(review: ReviewRequest, template: PodTemplate) -> dict[str, str]:
+    """Return what a new object says about the run time of its pods; later its template is fixed."""
+    obj = review.object or {}
+    if review.operation != "CREATE":
+        return {}
+    try:
+        return template_marks(obj, template.content, holder=template.holder(obj))
+    except RequestError as exc:
+        is_own = exc.problems[0].path == ESTIMATE_PATH
+        raise exc if is_own else _within(template, exc) from exc
+
+
 def _choose_stamp(change: _Change, sender: UserInfo) -> Stamp | None:
     """Return the stamp for a template; None leaves it as it is. Raises RequestError."""
     path, given = f"{change.template.path}.{STAMP_PATH}", change.template.stamp
@@ -198,6 +217,24 @@ def _choose_stamp(change: _Change, sender: UserInfo) -> Stamp | None:
     if given.user not in (None, before.user) or given.groups not in (None, before.groups):
         raise RequestError.at(path, f"was {quote(before.user)} and cannot be changed")
     return before
+
+
+def _check_elsewhere(review: ReviewRequest, known: Sequence[PodTemplate]) -> None:
+    """Raise RequestError for another user's stamp where no known template is.
+
+    A controller may make annotations of pods of it. What was there before, and is the same, stays.
+    """
+    own = stamp_of(review.user).annotations
+    before = dict(find_marks(review.old_object, own))
+    for pointer, value in find_marks(review.object, own):
+        is_known = any(pointer[: len(one.pointer)] == one.pointer for one in known)
+        if is_known or value == own[str(pointer[-1])] or value == before.get(pointer):
+            continue
+        path = f"{format_pointer(pointer[:-1])}[{pointer[-1]}]"
+        message = (
+            f"is {quote(str(value))}, but the request comes from {quote(review.user.username)}"
+        )
+        raise RequestError.at(path, f"{message}; leave the annotation out, Cellgate sets it")
 
 
 def _starts_now(review: ReviewRequest) -> bool:

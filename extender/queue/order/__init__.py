@@ -10,6 +10,7 @@ explanation  Sentences about a rank, and about the gang ahead
 facts        QueueFacts: what the order knows of a gang
 fair_shares  Recent use of users and groups, and the factor that follows
 gang_order   GangOrder: levels, factors and ranks of gangs
+listing      All waiting gangs with their places in queue, level and pool
 ranking      Ranking: the ranks of the planner's gangs, and when they change
 standing     Standing: the rank of one gang, with its parts
 """

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from extender.queue.order.facts import QueueFacts
 from extender.queue.order.gang_order import FORMULA
 from extender.queue.order.standing import RankPart, Standing
+from policy.classes import OPPORTUNISTIC
 from policy.queues.durations import format_duration
 from policy.queues.factors import FactorName
 from policy.queues.queues import Queues
@@ -76,5 +77,28 @@ def explain_ahead(behind: Standing, ahead: Standing, *, name: str) -> str:
         return f"{name} is ahead: it is in level {ahead.level_name}"
     by = behind.rank - ahead.rank
     if by <= 0:
-        return f"{name} is ahead until it was planned: the last places of this gang were not used"
+        return f"{name} is ahead once: this gang did not use the places that it was given before"
     return f"{name} is ahead by {format_duration(by)}"
+
+
+def explain_bound(standing: Standing, facts: QueueFacts, queues: Queues) -> list[str]:
+    """Say how long newer gangs can go ahead, and why there is no bound on the wait, if so."""
+    own = next(
+        place for place, one in enumerate(queues.levels) if one.name == standing.own_level_name
+    )
+    settled = queues.settles_after(own)
+    when = f"more than {format_duration(settled)} later" if settled else "later"
+    return [f"gangs that ask {when} are never ahead of it", *_unbounded(facts, queues)]
+
+
+def _unbounded(facts: QueueFacts, queues: Queues) -> Iterator[str]:
+    if facts.priority == OPPORTUNISTIC:
+        yield "no bound on the wait: an opportunistic gang starts when promised cells are not used"
+        return
+    rules = queues.run_time
+    if rules.longest_of(facts.class_name) is None:
+        yield "no bound on the wait: `runTime.longest` does not say how long gangs run"
+    elif not rules.enforce:
+        yield "no bound on the wait: `runTime.longest` is assumed and not enforced"
+    if not queues.reservation.per_pool or not queues.reservation.sticky:
+        yield "no bound on the wait: there are no sticky reservations"

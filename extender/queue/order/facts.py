@@ -22,6 +22,8 @@ class QueueFacts:
     leaf_cells: int
     """Of all members."""
     leaf_type: str | None = None
+    pinned: str | None = None
+    """The pinned cell that it must lie in."""
     asked: float
     """Since when its age counts, in seconds since 1970."""
     run_time: RunTime = NOTHING_KNOWN

@@ -5,17 +5,20 @@ a VC makes another factor. Then gangs that wait are moved; what was decided abou
 """
 
 from collections.abc import Collection, Iterable
+from dataclasses import replace
 from heapq import heappop, heappush
 
 from extender.cells.views.listings import Stepwise
+from extender.queue.lines.gang_places import Rank
 from extender.queue.order.facts import QueueFacts
 from extender.queue.order.fair_shares import Account
 from extender.queue.order.gang_order import GangOrder
+from extender.queue.order.listing import Ranked
 from extender.queue.order.standing import Standing
 from extender.queue.ports import RunTimes
 from extender.queue.queued_gang import QueuedGang
 from extender.queue.seen_gangs import SeenGangs
-from extender.queue.waiting_gangs import Rank, WaitingGangs
+from extender.queue.waiting_gangs import WaitingGangs
 from policy.queues.factors import FactorName
 from policy.submission import GangKey
 
@@ -35,9 +38,9 @@ class Ranking:
         self._run_times = run_times
         self._seen = seen
         self._waiting = waiting
-        self._now = 0.0
+        self.now = 0.0
         """The last time that was told, in seconds since 1970."""
-        self._ranked: dict[GangKey, tuple[QueueFacts, Standing]] = {}
+        self._ranked: dict[GangKey, Ranked] = {}
         self._of_account: dict[Account, dict[GangKey, None]] = {}
         self._promotions: list[tuple[float, GangKey]] = []
         """A heap of moments at which gangs may be promoted; some are outdated."""
@@ -48,13 +51,19 @@ class Ranking:
         After leases that it did not use, a gang is behind all others of its level, once.
         """
         self.order.shares.leave(gang.key)
-        facts = self._facts(gang)
-        standing = self.order.standing(facts, now=self._now)
+        return self._rank(gang, self._facts(gang))
+
+    def _rank(self, gang: QueuedGang, facts: QueueFacts) -> Rank:
+        standing = self.order.standing(facts, now=self.now)
         self._note(facts, standing)
         level, rank, asked = standing.key
         return level, max(rank, gang.waits_since), asked
 
-    def find(self, gang: GangKey) -> tuple[QueueFacts, Standing] | None:
+    def in_order(self) -> list[Ranked]:
+        """Return the gangs that wait for cells, in the order in which they are planned."""
+        return [self._ranked[gang] for gang in self._waiting.in_order() if gang in self._ranked]
+
+    def find(self, gang: GangKey) -> Ranked | None:
         """Return what is known of a gang that was ranked."""
         return self._ranked.get(gang)
 
@@ -69,6 +78,7 @@ class Ranking:
             priority=first.request.priority,
             leaf_cells=sum(gang.leaf_counts()),
             leaf_type=first.request.leaf_type,
+            pinned=first.request.pinned,
             asked=first.asked,
             run_time=self._run_times.expected(gang.key),
         )
@@ -104,10 +114,10 @@ class Ranking:
             return
         facts = known[0]
         seconds = self.order.expected_seconds(facts)
-        ends = self._now + (rules.run_time.cap if seconds is None else seconds)
+        ends = self.now + (rules.run_time.cap if seconds is None else seconds)
         account = _account(facts)
         if self.order.shares.enter(gang, account, leaf_cells=facts.leaf_cells, ends=ends):
-            self._move_accounts(self.order.shares.refresh_group(account[0], now=self._now))
+            self._move_accounts(self.order.shares.refresh_group(account[0], now=self.now))
 
     def _move_accounts(self, accounts: Iterable[Account]) -> None:
         for account in accounts:
@@ -118,8 +128,8 @@ class Ranking:
 
     def note_time(self, now: float) -> None:
         """Promote the gangs that have waited long enough."""
-        self._now = max(self._now, now)
-        while self._promotions and self._promotions[0][0] <= self._now:
+        self.now = max(self.now, now)
+        while self._promotions and self._promotions[0][0] <= self.now:
             _, gang = heappop(self._promotions)
             self._move(gang)
 
@@ -158,9 +168,14 @@ class Ranking:
         return has_changed
 
     def _move(self, key: GangKey) -> None:
-        gang = self._seen.find(key)
-        if gang is not None and gang.pods:
-            self._waiting.move(key, self.of(gang))
+        """Rank a gang anew by what was known of it: its pods have not changed."""
+        gang, known = self._seen.find(key), self._ranked.get(key)
+        if gang is None or known is None or not gang.pods:
+            return
+        facts, expected = known[0], self._run_times.expected(key)
+        if facts.run_time != expected:
+            facts = replace(facts, run_time=expected)
+        self._waiting.move(key, self._rank(gang, facts))
 
 
 def _account(facts: QueueFacts) -> Account:

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from extender.queue.waiting_gangs import Rank
+from extender.queue.lines.gang_places import Rank
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

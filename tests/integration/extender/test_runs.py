@@ -1,5 +1,6 @@
 """`/v1/runs`, `/v1/usage`, `/v1/predictions`: what ran, for whom, and what callers may ask."""
 
+import asyncio
 from collections.abc import AsyncIterator
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -11,6 +12,7 @@ from aiohttp.test_utils import TestClient, TestServer
 
 from extender.history.prediction_routes import PredictionRoutes
 from extender.history.run_routes import RunRoutes
+from extender.history.turns import HistoryTurns
 from extender.inspection.access import OWN_ONLY
 from service.health import Health
 from service.http import Handler, build_app
@@ -91,8 +93,9 @@ async def asked() -> AsyncIterator[Asked]:
         return await handler(request)
 
     app = build_app(health=Health([]), metrics=ServiceMetrics(), max_body_bytes=1000, guard=guard)
-    RunRoutes(client.history, utc_now=lambda: _NOON + 24 * _HOUR).add_to(app)
-    PredictionRoutes(client.history, utc_now=lambda: _NOON + 24 * _HOUR).add_to(app)
+    turns = HistoryTurns(client.history)
+    RunRoutes(turns, utc_now=lambda: _NOON + 24 * _HOUR).add_to(app)
+    PredictionRoutes(turns, utc_now=lambda: _NOON + 24 * _HOUR).add_to(app)
     for facts in (
         _ENDED,
         replace(
@@ -147,7 +150,15 @@ async def test_a_run_says_all_that_is_known_of_it(asked: Asked) -> None:
         "nodes": ["n1"],
         "leafCellHours": 16.0,
     }
-    assert (member["uid"], member["how"], "stamp" in member) == ("p1", "preempted", False)
+    assert member == {
+        "name": "bert-0",
+        "uid": "p1",
+        "leafCells": 8,
+        "created": "2026-03-01T11:00:00Z",
+        "bound": "2026-03-01T12:00:00Z",
+        "ended": "2026-03-01T14:00:00Z",
+        "outcome": "preempted",
+    }
 
 
 async def test_runs_are_read_page_by_page(asked: Asked) -> None:
@@ -228,6 +239,56 @@ async def test_a_user_without_more_rights_reads_only_the_own_runs(asked: Asked) 
     assert [run["run"] for run in (await asked.get("/v1/runs"))["items"]] == ["r2"]
     assert (await asked.get("/v1/usage?since=2026-03-01"))["items"] == []
     assert "only the own runs" in str(await asked.get("/v1/runs?user=alice", status=403))
+
+
+async def test_usage_of_one_user_or_group_reads_nothing_else(asked: Asked) -> None:
+    asked.history.runs.record(replace(_ENDED, run="r3", user_name="carol", members={}))
+    asked.history.runs.record(
+        replace(_ENDED, run="r4", user_name="dave", group_name="nlp", members={})
+    )
+    read: list[Any] = []
+    hours_between = asked.history.hours_between
+
+    async def noted(*span: Any, **whose: Any) -> Any:
+        found = await hours_between(*span, **whose)
+        read.extend((one.user_name, one.group_name) for one in found)
+        return found
+
+    asked.history.hours_between = noted  # type: ignore[method-assign]
+    await asked.get("/v1/usage?since=2026-03-01&user=carol")
+    await asked.get("/v1/usage?since=2026-03-01&group=nlp")
+    asked.own = "alice"
+    await asked.get("/v1/usage?since=2026-03-01")
+    assert read == [("carol", "vision"), ("dave", "nlp"), ("alice", "vision")]
+    assert "only the own runs" in str(await asked.get("/v1/usage?user=carol", status=403))
+
+
+async def test_few_questions_are_read_at_once_and_too_many_are_refused(asked: Asked) -> None:
+    answer, reading, most = asyncio.Event(), 0, 0
+
+    async def read(*_: Any, **__: Any) -> list[Any]:
+        nonlocal reading, most
+        reading += 1
+        most = max(most, reading)
+        await answer.wait()
+        reading -= 1
+        return []
+
+    asked.history.hours_between = asked.history.find = read  # type: ignore[method-assign]
+    async with asyncio.TaskGroup() as questions:
+        asked.own = "bob"
+        refused = [questions.create_task(asked.http.get("/v1/usage")) for _ in range(6)]
+        while sum(one.done() for one in refused) < 2:
+            await asyncio.sleep(0.01)
+        asked.own = None
+        others = [questions.create_task(asked.http.get("/v1/runs")) for _ in range(30)]
+        while not any(one.done() for one in others):
+            await asyncio.sleep(0.01)
+        answer.set()
+    assert sorted(one.result().status for one in refused) == [200] * 4 + [429] * 2
+    assert sorted(one.result().status for one in others) == [200] * 28 + [429] * 2
+    assert most == 2
+    assert (await asked.get("/v1/usage"))["items"] == []
 
 
 async def test_an_unavailable_history_is_an_error_not_an_empty_answer(asked: Asked) -> None:

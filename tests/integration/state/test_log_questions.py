@@ -10,6 +10,7 @@ from state.database.database import Database
 from state.database.maintenance import LogMaintenance
 from state.database.queries import sql
 from state.history.facts import GangFacts
+from state.history.runs import PostgresHistory, RunFilter
 from state.log.postgres import PostgresDecisions
 from tests.support.state.records import a_decision
 
@@ -17,7 +18,14 @@ _DAY = datetime(2026, 3, 1, tzinfo=UTC)
 _HOUR = timedelta(hours=1)
 _OBSERVATIONS = ["node", "pod"]
 _ANY_RUN = (None,) * 9 + (10,)
+_MONTH = (_DAY, _DAY + 30 * 24 * _HOUR, None, None)
 _LAST = (_DAY + timedelta(days=1), UUID(int=7))
+
+
+def _runs(**wanted: Any) -> tuple[Any, ...]:
+    """Return the values of `find_runs`."""
+    names = ("user", "group", "vc", "gang", "outcome", "has_ended", "since", "until")
+    return (*(wanted.get(name) for name in names), None, None, 10)
 
 
 @pytest.fixture
@@ -35,9 +43,10 @@ async def full(database: Database) -> Database:
     )
     await database.pool.execute(
         """INSERT INTO gang_history
-            (run, gang, user_name, vc, leaf_count, asked_at, started_at, ended_at)
-        SELECT n, 'a/' || n % 4000, 'user-' || n % 500, 'lab', 8, at, at + interval '1 minute',
-            at + interval '1 hour'
+            (run, gang, user_name, group_name, vc, outcome, leaf_count, asked_at, started_at,
+             ended_at)
+        SELECT n, 'a/' || n % 4000, 'user-' || n % 500, 'group-' || n % 100, 'lab', 'succeeded', 8,
+            at, at + interval '1 minute', at + interval '1 hour'
         FROM generate_series(1, 20000) AS n, LATERAL (
             SELECT $1::timestamptz + n * interval '1 hour' AS at) AS times""",
         _DAY,
@@ -55,9 +64,15 @@ async def full(database: Database) -> Database:
         ("rows_of_epoch", ("extender", 2, 500, 10), "service_epoch_sequence"),
         ("find_runs", ("user-7", *_ANY_RUN), "gang_history_user"),
         ("find_runs", (None, *_ANY_RUN), "gang_history_asked"),
-        ("hours_between", (_DAY, _DAY + 30 * 24 * _HOUR), "gang_days_pkey"),
-        ("hours_between", (_DAY, _DAY + 30 * 24 * _HOUR), "gang_history_running"),
-        ("hours_between", (_DAY, _DAY + 30 * 24 * _HOUR), "gang_history_held"),
+        ("find_runs", _runs(group="group-7"), "gang_history_group"),
+        ("find_runs", _runs(vc="none"), "gang_history_vc"),
+        ("find_runs", _runs(outcome="evicted"), "gang_history_outcome"),
+        ("find_runs", _runs(has_ended=True, since=_DAY + 19_990 * _HOUR), "gang_history_until"),
+        ("hours_between", _MONTH, "gang_days_pkey"),
+        ("hours_between", _MONTH, "gang_history_running"),
+        ("hours_between", _MONTH, "gang_history_held"),
+        ("hours_between", (*_MONTH[:2], "user-7", None), "gang_days_user"),
+        ("hours_between", (*_MONTH[:2], None, "group-7"), "gang_days_group"),
     ],
 )
 async def test_the_usual_questions_are_answered_from_an_index(
@@ -71,6 +86,19 @@ async def test_the_usual_questions_are_answered_from_an_index(
     # A day without rows may as well be read whole.
     whole = [line for line in text.splitlines() if "Seq Scan" in line]
     assert [line for line in whole if "cost=0.00..0.00" not in line] == []
+
+
+async def test_a_question_about_few_runs_is_planned_for_them_each_time(full: Database) -> None:
+    history = PostgresHistory(full.pool)
+    # After costly questions, Postgres would take one plan for all to be as good.
+    for wanted in [RunFilter()] * 6 + [RunFilter(user_name="user-7")] * 2:
+        await history.find(wanted, 1000)
+    async with full.pool.acquire() as connection:  # the one that was used before
+        plans = await connection.fetch(
+            """SELECT generic_plans, custom_plans FROM pg_prepared_statements
+            WHERE statement LIKE '%gang_history%' AND statement NOT LIKE '%pg_prepared%'"""
+        )
+    assert max(tuple(one) for one in plans) == (0, 8)
 
 
 def _ran(run: str, *, start: datetime, hours: float, **facts: Any) -> GangFacts:

@@ -1,8 +1,11 @@
 """The planner of `extender.queue` with a small cluster around it.
 
 orders         Facts and documents for tests of the order.
+planner_history  `PlannerHistory`: random histories of a small cluster
 planner_world  `PlannerWorld`: pods, a watch that is late, a kube-scheduler, a clock
 room_world     `RoomWorld`: the same, with zones and CPU on nodes
 engine_cells   an engine as the planner uses it
+unlimited_nodes  nodes that lack nothing beside leaf cells
 driver         a planner's world, driven a step at a time
+timed_world    `TimedWorld`: gangs start at once and end on time, by a clock that a test advances
 """

@@ -4,10 +4,10 @@ What the planner sees is what the watch delivered, late and repeated; what it as
 or not, or done and reported as failed. What is true is in `pods`.
 """
 
-from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from extender.cells.engine import Engine
+from extender.cells.freed_cells import freed_by
 from extender.cells.model import MemberRequest, PlacedMember
 from extender.cells.views.listings import run_to_end
 from extender.queue.gang_planner import GangPlanner
@@ -22,12 +22,12 @@ from extender.queue.model import (
 )
 from extender.queue.ports import Nodes
 from policy.placement import Placement
-from policy.pod_resources import Shortage
 from policy.submission import GangKey, NodeName, PodUid
 from policy.topology import Topology
 from tests.support.cells.builders import a_node_cell, nodes_of
 from tests.support.cells.engine_calls import check, observe_bound, recover
 from tests.support.queue.engine_cells import EngineCells
+from tests.support.queue.unlimited_nodes import UnlimitedNodes
 
 LEASE_SECONDS = 20.0
 LEAVES_PER_NODE = 4
@@ -46,43 +46,6 @@ class FakePod:
         return self.seen_as.uid
 
 
-class UnlimitedNodes:
-    """Nodes that lack nothing beside leaf cells."""
-
-    def __init__(self, nodes: Iterable[NodeName]) -> None:
-        self.nodes: dict[NodeName, bool] = dict.fromkeys(nodes, True)
-        """And whether each of them is healthy."""
-
-    def fitting(
-        self, needs: Sequence[Hashable], *, without: Collection[NodeName]
-    ) -> Collection[NodeName]:
-        if not without:
-            return self.nodes
-        return {node: None for node in self.nodes if node not in without}
-
-    suiting = freeable = fitting
-
-    def closed_to(self, members: Iterable[PodUid]) -> Collection[NodeName]:
-        return ()
-
-    def crowded(
-        self,
-        seats: Iterable[tuple[PodUid, NodeName]],
-        *,
-        needs: Sequence[Hashable],
-        ending: Collection[PodUid],
-    ) -> Mapping[NodeName, int]:
-        return {}
-
-    def shortage(
-        self, needs: Sequence[Hashable], *, without: Collection[NodeName]
-    ) -> Shortage | None:
-        return None
-
-    def take_grown(self) -> Collection[Hashable]:
-        return ()
-
-
 class PlannerWorld(UnlimitedNodes):
     """Cluster, engine and planner, with everything that can go wrong between them."""
 
@@ -95,6 +58,8 @@ class PlannerWorld(UnlimitedNodes):
         self.actions: list[Action] = []
         self.being_bound: dict[PodUid, Placement] = {}
         self.finished: dict[GangKey, dict[int, int]] = {}
+        self.requests: dict[PodUid, MemberRequest] = {}
+        """Of all pods that there ever were."""
         self.held: dict[PodUid, Placement] = {}
         """Pods that kube-scheduler asks to bind, and that have no answer yet."""
         self.lead()
@@ -121,6 +86,7 @@ class PlannerWorld(UnlimitedNodes):
         self.engine = Engine(lease_seconds=LEASE_SECONDS, topology=self.topology)
         self.cells = EngineCells(self.engine, self.being_bound, may_preempt=self._may_preempt)
         self.planner = GangPlanner(self.cells, self.nodes_for_planner, self)
+        self.cells.on_leave = self._tell_freed
         self.actions.clear()
         self.being_bound.clear()
         self.held.clear()
@@ -169,6 +135,7 @@ class PlannerWorld(UnlimitedNodes):
         self.undelivered.pop(uid, None)
         pod = self.pods.get(uid)
         if pod is None:
+            self._tell_freed(uid)
             self.engine.forget_member(uid)
             self.planner.lose(uid)
         else:
@@ -189,6 +156,10 @@ class PlannerWorld(UnlimitedNodes):
             leaf_cells=bound.placement.leaf_cells,
             placement=bound.placement,
         )
+
+    def _tell_freed(self, uid: PodUid) -> None:
+        request = self.requests[uid]
+        self.planner.wake(freed_by(request, self.engine.placement(uid), self.topology))
 
     def set_health(self, node: NodeName, *, is_healthy: bool) -> None:
         self.nodes[node] = is_healthy
@@ -214,6 +185,7 @@ class PlannerWorld(UnlimitedNodes):
             )
         )
         self.pods[pod.uid] = pod
+        self.requests[pod.uid] = pod.seen_as.request
         self.undelivered[pod.uid] = None
 
     def delete(self, uid: PodUid) -> None:

@@ -49,6 +49,9 @@ class RoomWorld(PlannerWorld):
 
     def lead(self) -> None:
         super().lead()
+        for uid in [uid for uid in self.requests if uid not in self.pods]:
+            self.room.lose(uid)  # the watch will not tell again
+            self.room.unseat(uid)
         self.cells.on_change = self.seat_members
         for uid, pod in self.pods.items():
             self._see(uid, pod)

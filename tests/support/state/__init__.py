@@ -2,6 +2,7 @@
 
 charges         `a_charge`, and limits
 records         `a_decision`: rows of the decision log
+histories       stores of runs, and `some_facts`
 migrations      `a_migration`
 postgres        fixtures: an embedded server for the run, a fresh database for each test
 stock_postgres  fixtures: a server that we did not build

@@ -67,14 +67,23 @@ class MemoryHistory:
                     certainty=Certainty(member["certainty"]),
                     has_run_ended=run.ended_at is not None,
                     told=member.get("told"),
+                    extent=run.extent,
                 )
         return found
 
-    async def hours_between(self, since: datetime, until: datetime) -> list[Hours]:
+    async def hours_between(
+        self,
+        since: datetime,
+        until: datetime,
+        *,
+        user_name: str | None = None,
+        group_name: str | None = None,
+    ) -> list[Hours]:
         """Sum the leaf-cell-hours between two moments, and count the gangs that ran then."""
         self._check_available()
         sums: dict[tuple[str | None, ...], Hours] = {}
-        for facts in self.runs.values():
+        wanted = RunFilter(user_name=user_name, group_name=group_name)
+        for facts in (one for one in self.runs.values() if _is_wanted(one, wanted)):
             for leaf_type, hours in _hours_by_type(facts, since, until).items():
                 names = (facts.user_name, facts.group_name, facts.vc, facts.granted_class)
                 whose = tuple(name or None for name in (*names, leaf_type))

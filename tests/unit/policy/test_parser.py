@@ -82,7 +82,8 @@ other: 1
         'rules[1].current: must be a comparison such as "> 4" or 4, not true',
         'rules[1].occupied: must be a comparison such as "> 4" or 4, not 4.5',
         'rules[1].when: unknown variable "foo"; known variables are user, groups, vc, class, '
-        "requestedClass, current, occupied, occupiedHigh, leafType, gangSize, namespace, labels",
+        "requestedClass, current, occupied, occupiedHigh, occupiedLow, leafType, gangSize, "
+        "namespace, labels",
         "rules[1].then: is required",
         "rules[2]: must be a mapping, not 5",
         "rules[3].user: must be a regular expression in quotes, not 5",

@@ -36,7 +36,8 @@ rules:
         'rules: rules[1].user: is not a valid regular expression: missing ) in "("',
         'rules: rules[1].current: must be a comparison such as "> 4" or 4, not "about 4"',
         "rules: rules[2]: can never apply: rule 1 (retain) matches the same gangs and stops",
-        'rules: rules[3].then: "nosuch" is not one of the classes prod, test, oppo',
+        'rules: rules[3].then: "nosuch" is not one of the classes prod, test, oppo; use retain, '
+        "fail or a class",
         "rules: rules[4].then: prod is not lower than any class that the rule matches: oppo",
     ]
 

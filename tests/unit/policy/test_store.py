@@ -46,7 +46,9 @@ def test_what_contradicts_the_rest_does_not_get_in() -> None:
     store.update([rules("- {then: test}"), classes()])
     store.update([rules("- {then: other}"), classes()])
     assert _thens(store) == ["test"]
-    problem = Problem("rules[0].then", '"other" is not one of the classes prod, test, oppo')
+    hint = "use retain, fail or a class"
+    message = f'"other" is not one of the classes prod, test, oppo; {hint}'
+    problem = Problem("rules[0].then", message)
     assert store.problems == {"cm/rules": [problem]}
 
 
@@ -123,5 +125,6 @@ def test_a_policy_is_built_of_exactly_the_texts_given_or_not_at_all() -> None:
     with pytest.raises(SpecError) as raised:
         build_policy([rules("- {then: oppo}"), classes(FEWER_CLASSES_TEXT)])
     assert [str(problem) for problem in raised.value.problems] == [
-        'cm/rules: rules[0].then: "oppo" is not one of the classes prod, test'
+        'cm/rules: rules[0].then: "oppo" is not one of the classes prod, test; use retain, fail or '
+        "a class"
     ]

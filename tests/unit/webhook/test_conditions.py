@@ -205,6 +205,45 @@ def test_kinds_of_others_are_looked_at_if_they_mention_leaf_cells(resource: str)
     assert not is_asked(hook, {"metadata": {"name": "a"}})
 
 
+def test_kinds_of_others_are_looked_at_if_they_name_a_submitter() -> None:
+    """Also without leaf cells: the name decides about shapes of pods that are created later."""
+    hook, plain = hook_of("Mutating", "stamped-workloads"), _ray_cluster("cpu")
+    named = deepcopy(plain)
+    template = named["spec"]["workerGroupSpecs"][0]["template"]
+    template["metadata"] = {"annotations": {marks.SUBMITTER_ANNOTATION: "alice"}}
+    other = deepcopy(named)
+    other["spec"]["workerGroupSpecs"][0]["template"]["metadata"]["annotations"] = {
+        marks.SUBMITTER_ANNOTATION: "bob"
+    }
+    assert hook["failurePolicy"] == "Fail"
+    assert not is_asked(hook, plain)
+    assert not is_asked(hook, _ray_cluster("cpu", replicas=2), old=plain)
+    assert is_asked(hook, named)
+    assert is_asked(hook, named, old=plain)
+    assert is_asked(hook, other, old=named)
+    assert not is_asked(hook, {**named, "status": {"ready": 1}}, old=named)
+    own = {**named, "metadata": {"annotations": {marks.SUBMITTER_ANNOTATION: "bob"}}}
+    assert is_asked(hook, own, old=named)
+    assert not is_asked(hook, own, old=own)
+
+
+@pytest.mark.parametrize("hook", [TEMPLATES, CRON_JOBS], ids=["template", "cronjob"])
+@pytest.mark.parametrize("key", [marks.SUBMITTER_ANNOTATION, marks.SUBMITTER_GROUPS_ANNOTATION])
+def test_another_submitter_or_other_groups_are_looked_at_without_leaf_cells(
+    hook: dict[str, Any], key: str
+) -> None:
+    stamp = {marks.SUBMITTER_ANNOTATION: "alice", marks.SUBMITTER_GROUPS_ANNOTATION: "[]"}
+
+    def workload(image: str, **changed: str) -> dict[str, Any]:
+        spec = {"containers": [{"name": "main", "image": image}]}
+        template = {"metadata": {"annotations": {**stamp, **changed}}, "spec": spec}
+        inner = {"metadata": {}, "spec": {"template": template}}
+        return {"metadata": {}, "spec": {"jobTemplate": inner}} if hook is CRON_JOBS else inner
+
+    assert not is_asked(hook, workload("new"), old=workload("old"))
+    assert is_asked(hook, workload("new", **{key: "other"}), old=workload("old"))
+
+
 def test_whom_we_believe_anyway_does_not_wait_for_us() -> None:
     asked = {user for user in BUILT_IN_CONTROLLERS if is_asked(TEMPLATES, _workload(), user=user)}
     makers = ("cronjob-controller", "deployment-controller")

@@ -65,7 +65,7 @@ class _World:
 
     @property
     def gangs(self) -> list[str]:
-        return [gang.name for gang in self.planner.planner.in_order()]
+        return [one.gang.name for one, _ in self.planner.planner.ranking.in_order()]
 
     async def run(self) -> None:
         with suppress(TimeoutError):
@@ -123,9 +123,8 @@ async def test_the_size_of_a_vc_is_counted() -> None:
     world.apply(_FILL)
     await world.run()
     ranking = world.planner.planner.ranking
-    found = ranking.find(world.planner.planner.in_order()[0])
-    assert found is not None
-    assert [part.value for part in found[1].parts] == [0.5]
+    _, standing = ranking.in_order()[0]
+    assert [part.value for part in standing.parts] == [0.5]
 
 
 async def test_recent_use_costs_and_a_hung_history_keeps_what_was_known() -> None:

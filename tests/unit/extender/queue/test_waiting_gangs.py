@@ -3,7 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
-from extender.queue.waiting_gangs import GangShape, WaitingGangs, shape_of
+from extender.queue.lines.shapes import GangShape, shape_of
+from extender.queue.waiting_gangs import WaitingGangs
 from policy.submission import GangKey
 from tests.support.cells.builders import a_gang
 
@@ -129,4 +130,4 @@ def test_nothing_is_remembered_of_those_that_left() -> None:
     waiting.remove(_key("first"))
     waiting.wake()
     assert waiting.first() is None
-    assert not waiting._too_much
+    assert not waiting._kinds

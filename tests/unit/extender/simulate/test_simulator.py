@@ -83,6 +83,12 @@ async def test_a_class_without_a_priority_class_is_refused_as_the_api_server_doe
     assert told.admission.refusal == expected
 
 
+async def test_a_job_in_place_of_a_pod_is_told_so() -> None:
+    job = {"kind": "Job", "metadata": {"name": "j"}, "spec": {"template": _pod()}}
+    with pytest.raises(RequestError, match=r'pod.kind: must be Pod, not "Job": give one of its'):
+        await SimulatedWorld().simulate(job, user="alice")
+
+
 async def test_a_pod_that_names_its_node_cannot_be_simulated() -> None:
     with pytest.raises(RequestError, match="no scheduler looks at a pod that names its node"):
         await SimulatedWorld().simulate(_pod(nodeName="node-00"), user="alice")

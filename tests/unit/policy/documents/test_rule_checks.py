@@ -12,10 +12,15 @@ def _problems(rules: str) -> list[str]:
     return [str(problem) for problem in check_policy(CLASSES, rules_of(rules))]
 
 
+OTHER = (
+    'rules[0].then: "other" is not one of the classes prod, test, oppo; use retain, fail or a class'
+)
+
+
 @pytest.mark.parametrize(
     ("rules", "problems"),
     [
-        ("- {then: other}", ['rules[0].then: "other" is not one of the classes prod, test, oppo']),
+        ("- {then: other}", [OTHER]),
         ("- {then: test}\n- {then: oppo}", []),
         (
             "- {then: prod}",
@@ -36,7 +41,7 @@ def _problems(rules: str) -> list[str]:
         (
             "- {priority: default, then: other}",
             [
-                'rules[0].then: "other" is not one of the classes prod, test, oppo',
+                OTHER,
                 "rules[0].priority: matches none of the classes prod, test, oppo",
             ],
         ),

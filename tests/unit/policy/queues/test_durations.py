@@ -26,6 +26,8 @@ def test_anything_else_is_refused_in_plain_words(value: object) -> None:
         (89.6, "1 min 30 s"),
         (7200, "2 h"),
         (7500, "2 h 5 min"),
+        (7529, "2 h 5 min"),
+        (3599, "59 min 59 s"),
         (111_600, "31 h"),
         (-7200, "-2 h"),
     ],

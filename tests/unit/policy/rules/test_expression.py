@@ -51,7 +51,7 @@ def test_an_expression_answers(source: str, answer: bool) -> None:
         (
             "foo == 1",
             'unknown variable "foo"; known variables are user, groups, vc, class, requestedClass, '
-            "current, occupied, occupiedHigh, leafType, gangSize, namespace, labels",
+            "current, occupied, occupiedHigh, occupiedLow, leafType, gangSize, namespace, labels",
         ),
         (
             "now() > 1",
@@ -61,8 +61,8 @@ def test_an_expression_answers(source: str, answer: bool) -> None:
         (
             "nameSpace == 'a'",
             'unknown variable "nameSpace"; known variables are user, groups, vc, class, '
-            "requestedClass, current, occupied, occupiedHigh, leafType, gangSize, namespace, "
-            "labels",
+            "requestedClass, current, occupied, occupiedHigh, occupiedLow, leafType, gangSize, "
+            "namespace, labels",
         ),
         (
             "user.re2find('a')",
@@ -149,6 +149,7 @@ def test_a_failing_expression_logs_nothing(
         ("user == 'occupied'", False, False),
         ("occupied > 4", True, False),
         ("occupiedHigh > 4", True, True),
+        ("occupiedLow > 4", True, True),
         ("class == 'prod'", False, True),
     ],
 )

@@ -96,6 +96,16 @@ def test_the_first_rule_that_stops_decides() -> None:
     )
 
 
+@pytest.mark.parametrize(("held", "outcome"), [(6, Outcome.ADMITTED), (7, Outcome.REFUSED)])
+def test_an_expression_sees_what_is_held_in_low_classes(held: int, outcome: Outcome) -> None:
+    usage = Occupancy(occupied=held + 2, occupied_high=2)
+    decision = rules_of('- {when: "occupiedLow > 10", then: fail}').decide(
+        a_submission(asks=4, class_name="oppo"), usage=usage, classes=CLASSES
+    )
+    assert decision.outcome is outcome
+    assert decision.valid.occupied_low == held
+
+
 def test_a_lowered_class_is_what_the_next_rules_see() -> None:
     table = rules_of(
         """
@@ -139,7 +149,7 @@ def test_a_lowered_class_is_what_the_next_rules_see() -> None:
                 ),
             ),
         ),
-        valid=Range(0, 0),
+        valid=Range(0, 0, 0),
         needs_usage=True,
     )
 

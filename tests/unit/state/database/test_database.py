@@ -73,12 +73,19 @@ def test_an_open_database_does_not_show_its_url() -> None:
     assert "s3cret" not in repr(Database(pool=None, url="postgresql://me:s3cret@h/db"))
 
 
-@pytest.mark.parametrize("failure", [ConnectionResetError("gone"), TimeoutError()])
-def test_failures_of_postgres_are_backend_errors(failure: Exception) -> None:
+@pytest.mark.parametrize(
+    ("failure", "why"),
+    [
+        (ConnectionResetError("gone"), "ConnectionResetError: gone"),
+        (ConnectionResetError(), "ConnectionResetError"),
+        (TimeoutError(), "it did not answer in time"),
+    ],
+)
+def test_failures_of_postgres_are_backend_errors(failure: Exception, why: str) -> None:
     def fail() -> None:
         with backend_errors("counting"):
             raise failure
 
-    with pytest.raises(BackendError, match="Postgres failed while counting") as caught:
+    with pytest.raises(BackendError, match=rf"Postgres failed while counting: {why}$") as caught:
         fail()
     assert caught.value.__cause__ is failure

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from simulation.objects.patch import json_patch
+from tests.support.kube.pods import a_new_pod
 from tests.support.kube.workloads import a_template, a_workload
 from tests.support.webhook.review_requests import a_review
 from tests.support.webhook.reviews import Webhook
@@ -173,6 +174,46 @@ async def test_a_stamp_on_what_the_api_server_does_not_ask_about_is_not_believed
     assert 'names "alice", but the request comes from "bob"' in refused.message
 
 
+def pytorch_job(pod: dict[str, Any], **fields: Any) -> dict[str, Any]:
+    spec = {"pytorchReplicaSpecs": {"Master": {"template": pod}}, **fields}
+    return {"apiVersion": "kubeflow.org/v1", "kind": "PyTorchJob", "spec": spec}
+
+
+PLAIN = {"containers": [{"name": "main"}]}
+
+
+@pytest.mark.parametrize("is_known", [True, False])
+async def test_a_forged_stamp_is_refused_on_workloads_without_leaf_cells(
+    webhook: Webhook, is_known: bool
+) -> None:
+    """Wherever it is: a trusted controller may copy it to pods, which are shaped by it."""
+    forged = pytorch_job({"metadata": {"annotations": STAMP}, "spec": PLAIN})
+    path = "spec.pytorchReplicaSpecs.Master.template.metadata.annotations[cellgate.io/submitter]"
+    told = f'{path}: names "alice", but'
+    if not is_known:
+        forged["kind"] = "Notebook"
+        told = f'{path}: is "alice", but'
+    refused = await webhook.templates.mutate(a_review(forged, user="bob"))
+    assert refused.message == (
+        f'{told} the request comes from "bob"; leave the annotation out, Cellgate sets it'
+    )
+    kept = await webhook.templates.mutate(a_review(forged, old=forged, user="bob"))
+    assert (kept.is_allowed, list(kept.patch)) == (True, [])
+    made = await webhook.templates.mutate(a_review(forged, user=OPERATOR))
+    assert (made.is_allowed, list(made.patch)) == (True, [])
+
+
+async def test_the_own_stamp_gets_the_own_groups_also_without_leaf_cells(webhook: Webhook) -> None:
+    claimed = pytorch_job({"metadata": {"annotations": STAMP}, "spec": PLAIN})
+    answer = await webhook.templates.mutate(a_review(claimed, user="alice", groups=("c",)))
+    (master,) = stamped(claimed, answer)["spec"]["pytorchReplicaSpecs"].values()
+    groups = master["template"]["metadata"]["annotations"]["cellgate.io/submitter-groups"]
+    assert groups == '["c"]'
+    elsewhere = pytorch_job({"spec": PLAIN}, extra={"cellgate.io/submitter-groups": '["root"]'})
+    refused = await webhook.templates.mutate(a_review(elsewhere, user="alice", groups=("c",)))
+    assert refused.message.startswith('spec.extra[cellgate.io/submitter-groups]: is "[')
+
+
 async def test_a_template_older_than_we_are_is_stamped_when_it_changes(webhook: Webhook) -> None:
     old, scaled = workload("Deployment"), workload("Deployment", replicas=5)
     changed = workload("Deployment", template(labels={"app": "y"}))
@@ -231,3 +272,42 @@ async def test_a_kind_that_may_create_members_later_gets_a_hint(webhook: Webhook
     ]
     said = swarm(annotations={"cellgate.io/late-members": "1"})
     assert list((await webhook.templates.mutate(a_review(said))).warnings) == []
+
+
+async def test_a_new_job_tells_its_pods_how_long_they_run(webhook: Webhook) -> None:
+    job = workload(activeDeadlineSeconds=3600)
+    job["metadata"]["annotations"] = {"cellgate.io/expected-run-time": "4h"}
+    stored = stamped(job, await webhook.templates.mutate(a_review(job, groups=("b", "a"))))
+    assert stored["spec"]["template"]["metadata"]["annotations"] == {
+        **STAMP,
+        "cellgate.io/expected-run-time": "4h",
+        "cellgate.io/workload-deadline": "3600",
+    }
+    later = deepcopy(stored)
+    later["metadata"]["annotations"]["cellgate.io/expected-run-time"] = "5h"
+    answer = await webhook.templates.mutate(a_review(later, old=stored, groups=("b", "a")))
+    assert stamped(later, answer)["spec"]["template"] == stored["spec"]["template"]
+
+
+@pytest.mark.parametrize("is_inside", [False, True])
+async def test_an_estimate_that_is_no_duration_is_refused(
+    webhook: Webhook, *, is_inside: bool
+) -> None:
+    wrong = {"cellgate.io/expected-run-time": "soon"}
+    job = workload(content=template(annotations=wrong) if is_inside else None)
+    if not is_inside:
+        job["metadata"]["annotations"] = wrong
+    where = "spec.template." if is_inside else ""
+    path = f"{where}metadata.annotations[cellgate.io/expected-run-time]"
+    answer = await webhook.templates.mutate(a_review(job))
+    assert f"{path}: must be a duration such as 90s" in answer.message
+
+
+async def test_users_do_not_write_the_deadline_of_a_workload(webhook: Webhook) -> None:
+    forged = {"cellgate.io/workload-deadline": "60"}
+    job = workload(content=template(annotations=forged))
+    refused = await webhook.templates.mutate(a_review(job))
+    path = "metadata.annotations[cellgate.io/workload-deadline]: is written by Cellgate"
+    assert f"spec.template.{path}" in refused.message
+    pod = a_new_pod("p").with_gpus(1).annotated("cellgate.io/workload-deadline", "60")
+    assert path in (await webhook.pods.mutate(a_review(pod))).message

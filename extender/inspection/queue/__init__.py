@@ -1,0 +1,6 @@
+"""The queue as callers see it: `/v1/queue`, and the place of a gang in other answers.
+
+queue_routes  `/v1/queue`
+queue_view    the place of a gang as JSON: its rank, what that adds up from, the gang ahead
+reservation_view  the reservation of a gang as JSON: cells, promised start, slips
+"""

@@ -1,0 +1,69 @@
+"""Lines that differ in sizes and run time only: where a gang does not fit, no larger one does.
+
+A line holds the waiting gangs of one shape. Lines of one kind sleep and wake together.
+"""
+
+from dataclasses import dataclass, field
+
+from extender.queue.lines.gang_places import Place
+from extender.queue.lines.shapes import GangShape, Pool, ShapeKind
+
+Sizes = tuple[int, ...]
+
+
+@dataclass(slots=True, eq=False)
+class Line:
+    """All waiting gangs of one shape, best rank first."""
+
+    shape: GangShape
+    kind: "LineKind"
+    places: list[Place] = field(default_factory=list)
+    is_refused: bool = False
+
+    @property
+    def may_fit(self) -> bool:
+        """Whether neither it nor a line that asks for no more was refused."""
+        return bool(self.places) and not self.is_refused and not self.kind.rules_out(self.shape)
+
+
+@dataclass(slots=True, eq=False)
+class LineKind:
+    """All lines of one kind, and what did not fit of them since they last woke."""
+
+    key: ShapeKind
+    pool: Pool
+    """The pool of all its gangs."""
+    lines: dict[GangShape, Line] = field(default_factory=dict)
+    _refused: dict[tuple[Sizes, int], None] = field(default_factory=dict)
+
+    def refuse(self, line: Line, *, fits_no_gap: bool = False) -> None:
+        """Note that a line does not fit: at all, or only no gap that is as short as there is."""
+        line.is_refused = True
+        if not self.rules_out(line.shape):
+            run = line.shape.run if fits_no_gap else 0
+            self._refused[line.shape.sizes, run] = None
+
+    def wake(self) -> None:
+        """Forget what did not fit."""
+        self._refused.clear()
+        for line in self.lines.values():
+            line.is_refused = False
+
+    def rules_out(self, shape: GangShape) -> bool:
+        """Tell whether a shape of this kind was refused that asks for no more than this one.
+
+        A gang that may start with its smallest members is compared with equal ones only.
+        """
+        if shape.request.gang_min is not None:
+            refused = (run for sizes, run in self._refused if sizes == shape.sizes)
+            return any(shape.run >= run for run in refused)
+        return any(
+            shape.run >= run and _is_at_least(shape.sizes, sizes) for sizes, run in self._refused
+        )
+
+
+def _is_at_least(sizes: Sizes, others: Sizes) -> bool:
+    """Tell whether these sizes are at least as large as the others, member by member."""
+    return len(sizes) >= len(others) and all(
+        size >= other for size, other in zip(sizes, others, strict=False)
+    )

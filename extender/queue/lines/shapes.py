@@ -1,0 +1,77 @@
+"""What a gang asks for, without its name, and the pool of cells that it competes for."""
+
+from collections.abc import Hashable, Iterable
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+from extender.cells.model import OPPORTUNISTIC, MemberRequest
+from policy.submission import DEFAULT_VC, GangKey, LeafType, PodUid, VcName
+from policy.topology import PinnedCellId
+
+_NO_GANG = GangKey("", "")
+
+ShapeKind = tuple[MemberRequest, Hashable, bool, GangKey | None]
+"""Everything of a shape except the sizes and the run time."""
+
+
+class Pool(NamedTuple):
+    """The cells that gangs compete for: those of a VC, of a leaf type or any, or a pinned cell."""
+
+    vc: VcName | None
+    """None for opportunistic gangs: they use what any VC leaves idle."""
+    leaf_type: LeafType | None
+    pinned: PinnedCellId | None = None
+
+
+def pool_of(request: MemberRequest) -> Pool:
+    """Return the pool of a gang."""
+    vc = None if request.priority == OPPORTUNISTIC else request.vc
+    return Pool(vc, request.leaf_type, request.pinned)
+
+
+@dataclass(frozen=True, slots=True)
+class GangShape:
+    """What a gang asks for, without its name."""
+
+    request: MemberRequest
+    """Without names and sizes."""
+    sizes: tuple[int, ...]
+    """Leaf cells of each member that has no place yet, largest first."""
+    needs: tuple[Hashable, ...]
+    """What its members ask of their nodes."""
+    nodes: Hashable
+    """Identifies the nodes that it may not use."""
+    may_preempt: bool = True
+    own: GangKey | None = None
+    """The gang itself, if no other gang has its shape: for example, some members run."""
+    run: int = 0
+    """A class of run times, the shortest first: a longer run fits no gap that is too short."""
+
+    @property
+    def kind(self) -> ShapeKind:
+        """Everything except the sizes and the run time: shapes of one kind can be compared."""
+        return self.request, (self.needs, self.nodes), self.may_preempt, self.own
+
+
+def shape_of(
+    request: MemberRequest,
+    sizes: Iterable[int],
+    *,
+    nodes: Hashable,
+    own: GangKey | None,
+    needs: tuple[Hashable, ...] = (),
+    may_preempt: bool = True,
+    run: int = 0,
+) -> GangShape:
+    """Return the shape of a gang; opportunistic gangs of all VCs may use the same cells."""
+    nameless = replace(
+        request,
+        member=PodUid(""),
+        gang=_NO_GANG,
+        leaf_count=0,
+        gang_leaf_counts=(),
+        created=0.0,
+        vc=DEFAULT_VC if request.priority == OPPORTUNISTIC else request.vc,
+    )
+    ordered = tuple(sorted(sizes, reverse=True))
+    return GangShape(nameless, ordered, needs, nodes, may_preempt, own, run)
