@@ -21,7 +21,7 @@ from extender.queue.model import QueuedPod
 from policy.placement import Placement
 from policy.submission import GangKey, PodUid, VcName
 from tests.support.queue.engine_cells import EngineCells
-from tests.support.queue.planner_world import UnlimitedNodes
+from tests.support.queue.unlimited_nodes import UnlimitedNodes
 
 _NODES: Final = 1000
 _SIZES: Final = (1000, 2000, 4000)

@@ -13,7 +13,7 @@ from extender.queue.model import QueuedPod
 from policy.submission import GangKey, PodUid, VcName
 from tests.support.cells.builders import a_cluster, a_node_cell, nodes_of
 from tests.support.queue.engine_cells import EngineCells
-from tests.support.queue.planner_world import UnlimitedNodes
+from tests.support.queue.unlimited_nodes import UnlimitedNodes
 
 SMALL, LARGE = 64, 256
 
