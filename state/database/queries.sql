@@ -142,7 +142,7 @@ SELECT * FROM gang_history WHERE ended_at IS NULL AND run > $1 ORDER BY run LIMI
 
 -- name: recorded_pods
 -- Which pods are recorded, and whether their runs have ended.
-SELECT p.pod_uid, h.ended_at IS NOT NULL AS has_ended,
+SELECT p.pod_uid, h.ended_at IS NOT NULL AS has_ended, h.extent,
     (h.members -> p.pod_uid ->> 'certainty')::integer AS certainty,
     h.members -> p.pod_uid ->> 'told' AS told
 FROM run_pods AS p JOIN gang_history AS h USING (run)

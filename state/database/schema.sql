@@ -139,6 +139,7 @@ CASE
     ELSE tstzrange(COALESCE(held_from, started_at), ended_at)
 END,
     predictions jsonb NOT NULL DEFAULT '{}'::jsonb,
+    extent text COLLATE "C" NOT NULL DEFAULT ''::text,
     CONSTRAINT gang_history_pkey PRIMARY KEY (run)
 );
 CREATE INDEX gang_history_asked ON public.gang_history USING btree (asked_at DESC, run DESC);
@@ -421,11 +422,11 @@ FUNCTION merge_members(jsonb,jsonb) RETURNS jsonb; -- 358f5c2d521c5ef8784486230b
 
 FUNCTION merge_predictions(jsonb,jsonb) RETURNS jsonb; -- 125adf3c671758832b6646be28b72b7b
 
-FUNCTION merge_runs(gang_history,gang_history) RETURNS gang_history; -- 4391b2a576850a95a621324a6c565679
+FUNCTION merge_runs(gang_history,gang_history) RETURNS gang_history; -- e6ff6ee001e33eb682837dcdaf1db46c
 
 FUNCTION observe_nodes(text,bigint,jsonb,text[],interval,timestamp with time zone) RETURNS void SECURITY DEFINER SET search_path=public, pg_temp; -- 8572f4e111755b5d95b9338a94a8476b
 
-FUNCTION record_run(gang_history) RETURNS void; -- df48e2785cf6ae13e6cc72aed869ba7a
+FUNCTION record_run(gang_history) RETURNS void; -- df9bfce8c7a149d2f9ac66a594183533
 
 FUNCTION record_runs(jsonb) RETURNS void SECURITY DEFINER SET search_path=public, pg_temp; -- c0805bab5ac4da540b6ead1ceabf3a18
 
