@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from extender.cells.model import OPPORTUNISTIC, MemberRequest
+from extender.queue.order.facts import QueueFacts
 from policy.submission import DEFAULT_VC, GangKey, LeafType, PodUid, VcName
 from policy.topology import PinnedCellId
 
@@ -23,10 +24,10 @@ class Pool(NamedTuple):
     pinned: PinnedCellId | None = None
 
 
-def pool_of(request: MemberRequest) -> Pool:
+def pool_of(gang: MemberRequest | QueueFacts) -> Pool:
     """Return the pool of a gang."""
-    vc = None if request.priority == OPPORTUNISTIC else request.vc
-    return Pool(vc, request.leaf_type, request.pinned)
+    vc = None if gang.priority == OPPORTUNISTIC else gang.vc
+    return Pool(vc, gang.leaf_type, gang.pinned)
 
 
 @dataclass(frozen=True, slots=True)
