@@ -489,3 +489,15 @@ GROUP BY l.leaf_counts, asked.labels
 -- name: seen_nodes_version
 -- A number that grows with every change of the nodes; it does not when one is old enough to be forgotten.
 SELECT coalesce(max(s.changed), 0) FROM seen_nodes AS s
+
+-- name: save_promises
+-- Write promises of starts that were made or have changed; forget those that ended long ago.
+SELECT save_promises($1, $2, $3::jsonb, $4, $5)
+
+-- name: promises
+-- The promises in force and those that ended lately, youngest first.
+SELECT p.namespace, p.gang, p.owner, p.made_at, p.ended_at, p.body::text AS body
+FROM promises AS p
+WHERE p.ended_at IS NULL OR p.ended_at >= $1
+ORDER BY p.ended_at IS NOT NULL, p.made_at DESC
+LIMIT $2

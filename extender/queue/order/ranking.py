@@ -38,7 +38,7 @@ class Ranking:
         self._run_times = run_times
         self._seen = seen
         self._waiting = waiting
-        self._now = 0.0
+        self.now = 0.0
         """The last time that was told, in seconds since 1970."""
         self._ranked: dict[GangKey, Ranked] = {}
         self._of_account: dict[Account, dict[GangKey, None]] = {}
@@ -54,7 +54,7 @@ class Ranking:
         return self._rank(gang, self._facts(gang))
 
     def _rank(self, gang: QueuedGang, facts: QueueFacts) -> Rank:
-        standing = self.order.standing(facts, now=self._now)
+        standing = self.order.standing(facts, now=self.now)
         self._note(facts, standing)
         level, rank, asked = standing.key
         return level, max(rank, gang.waits_since), asked
@@ -114,10 +114,10 @@ class Ranking:
             return
         facts = known[0]
         seconds = self.order.expected_seconds(facts)
-        ends = self._now + (rules.run_time.cap if seconds is None else seconds)
+        ends = self.now + (rules.run_time.cap if seconds is None else seconds)
         account = _account(facts)
         if self.order.shares.enter(gang, account, leaf_cells=facts.leaf_cells, ends=ends):
-            self._move_accounts(self.order.shares.refresh_group(account[0], now=self._now))
+            self._move_accounts(self.order.shares.refresh_group(account[0], now=self.now))
 
     def _move_accounts(self, accounts: Iterable[Account]) -> None:
         for account in accounts:
@@ -128,8 +128,8 @@ class Ranking:
 
     def note_time(self, now: float) -> None:
         """Promote the gangs that have waited long enough."""
-        self._now = now
-        while self._promotions and self._promotions[0][0] <= self._now:
+        self.now = now
+        while self._promotions and self._promotions[0][0] <= self.now:
             _, gang = heappop(self._promotions)
             self._move(gang)
 
