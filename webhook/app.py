@@ -26,6 +26,7 @@ from webhook.certificates.provider import build_certificates
 from webhook.cluster_view import ClusterView
 from webhook.leaderless_pods import LeaderlessPods, build_election
 from webhook.metrics import WebhookMetrics
+from webhook.quota_metrics import QuotaMetrics
 from webhook.routes import add_routes
 from webhook.settings import WebhookSettings
 from webhook.wiring import WebhookState, build_reviews
@@ -58,6 +59,7 @@ async def run_webhook(
     webhook_metrics, events = WebhookMetrics(metrics.registry), EventWriter(client, clock)
     view = ClusterView(policies=PolicySink(events), pod_groups=PodGroupFollower(client, clock))
     webhook_metrics.policy_problems.set_function(lambda: len(view.policies.problems))
+    QuotaMetrics(metrics.registry, usage=usage, policy=lambda: view.policies.policy)
     health = Health()
     serving = build_certificates(settings, client=client, clock=clock, health=health)
     sources = {**view.sources(settings.namespace), **serving.sources}
