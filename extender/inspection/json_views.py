@@ -159,6 +159,7 @@ def show_simulation(simulation: Simulation, pods_of: Callable[[GangKey], list[st
     return {
         **shape,
         "victimPods": [name for gang in victims for name in pods_of(gang)],
+        **if_any("expectedStart", simulation.start),
         "admission": show_admission(admission.decision),
         "warnings": list(admission.warnings),
         "problems": list(admission.problems),
