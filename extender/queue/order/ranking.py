@@ -128,7 +128,7 @@ class Ranking:
 
     def note_time(self, now: float) -> None:
         """Promote the gangs that have waited long enough."""
-        self.now = max(self.now, now)
+        self.now = now
         while self._promotions and self._promotions[0][0] <= self.now:
             _, gang = heappop(self._promotions)
             self._move(gang)
