@@ -23,7 +23,7 @@ from extender.cells.queue_sentences import Sentence
 from policy.pod_resources import shortage_texts
 from policy.wording import are, count_of, listing
 
-WORDING: Final = 6
+WORDING: Final = 7
 """Version of the sentences below. Raise it whenever a text changes: within one version, a replay
 compares texts, too."""
 
@@ -346,9 +346,22 @@ def _in_a_cut_vc(write: _Writer) -> _Writer:
     return write_both
 
 
+def _among_chains(write: _Writer) -> _Writer:
+    """Add to a sentence in which of several chains the numbers were counted."""
+
+    def write_both(*, chain: str = "", **others: Argument) -> Sentence:
+        fact, change = write(**others)
+        return f"{fact} (in chain {chain}; no other chain has more)" if chain else fact, change
+
+    return write_both
+
+
 _SENTENCES: Final[Mapping[ReasonCode, Mapping[str, _Writer]]] = {
     ReasonCode.NO_ROOM: {"pods": _no_room_by_foreign, "gang": _no_room},
-    ReasonCode.VC_FULL: {"shortfall": _in_a_cut_vc(_vc_full), "gang": _vc_full_or_empty},
+    ReasonCode.VC_FULL: {
+        "shortfall": _in_a_cut_vc(_among_chains(_vc_full)),
+        "gang": _among_chains(_vc_full_or_empty),
+    },
     ReasonCode.BAD_CELLS: {"gang": _bad_cells},
     ReasonCode.FOREIGN_USE: {"gang": _foreign_use},
     ReasonCode.NODE_NOT_OFFERED: {"node": _place_not_offered, "needs": _room_not_offered},
