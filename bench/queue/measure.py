@@ -16,9 +16,9 @@ from bench.core.clusters import LEAVES
 from bench.queue.events import measure_events
 from bench.queue.figures import Figures, figures_of, medians
 from bench.queue.options import QueueOptions
-from bench.queue.queues import STRATEGIES
 from bench.queue.replay import replay
 from bench.queue.shape import Form, build_cluster, one_share, shares_of
+from bench.queue.strategies import STRATEGIES
 from bench.queue.trace import Trace, generate_trace, read_trace
 from bench.report import SEED, Result
 

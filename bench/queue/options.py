@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from bench.queue.queues import STRATEGIES
 from bench.queue.shape import Form
+from bench.queue.strategies import STRATEGIES
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
