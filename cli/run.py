@@ -27,6 +27,7 @@ from service.runner import RunningService
 from state.history.runs import PostgresHistory
 from state.ledger.usage_metrics import UsageMetrics
 from state.nodes.postgres import PostgresSeenNodes
+from state.promises.postgres import PostgresPromises
 from webhook.app import WebhookSettings, run_webhook
 
 _POLL_SECONDS = 0.05
@@ -107,6 +108,7 @@ async def _services(
             ledger=ledger,
             seen_nodes=PostgresSeenNodes(database.pool),
             history=PostgresHistory(database.pool, keep_days=options.keep_history_days),
+            promises=PostgresPromises(database.pool),
         ) as extender,
     ):
         supervise_state(webhook, database, webhook_log, retention=read_retention(options))

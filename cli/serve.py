@@ -25,6 +25,7 @@ from service.health import Health
 from service.process import Exit, Stop
 from state.history.runs import PostgresHistory
 from state.nodes.postgres import PostgresSeenNodes
+from state.promises.postgres import PostgresPromises
 from webhook.app import WebhookSettings, run_webhook
 
 _POLL_SECONDS = 0.2
@@ -68,6 +69,7 @@ async def serve_extender(options: Namespace, stop: Stop) -> Exit:
             ledger=ledger,
             seen_nodes=PostgresSeenNodes(database.pool),
             history=PostgresHistory(database.pool, keep_days=options.keep_history_days),
+            promises=PostgresPromises(database.pool),
         ) as extender,
     ):
         supervise_state(extender, database, log, retention=read_retention(options))

@@ -55,6 +55,7 @@ from state.ledger.ledger import Ledger
 from state.log.log import DecisionLog
 from state.log.metrics import LogMetrics
 from state.nodes.seen_nodes import SeenNodes
+from state.promises.promises import PromiseStore
 
 # 5,000 whole nodes of some kilobytes each, and a margin.
 _MAX_BODY_BYTES = 64 * 2**20
@@ -74,12 +75,13 @@ async def run_extender(
     ledger: Ledger | None = None,
     seen_nodes: SeenNodes | None = None,
     history: RunHistory | None = None,
+    promises: PromiseStore | None = None,
 ) -> AsyncIterator[RunningService]:
     """Run an extender while the body runs; its health says when it is ready.
 
     Without a ledger, which only tests do, charges of the webhook are never confirmed. Without
-    `seen_nodes` the webhook does not know which nodes there are, and without a history no replica
-    knows which runs are recorded.
+    `seen_nodes` the webhook does not know which nodes there are, without a history no replica knows
+    which runs are recorded, and without `promises` a reservation ends with its leader.
     """
     settings.check()
     clock, measured = Clock(), ServiceMetrics()
@@ -102,6 +104,7 @@ async def run_extender(
         for name, source in sources.items()
     }
     verbs = ExtenderVerbs(state, client, is_stopping=lambda: health.is_draining)
+    verbs.promises.store = promises
     certificates = _load_certificates(settings, clock)
     guard = _build_guard(client, clock) if certificates else None
     simulator = build_simulator(state, verbs, client, ledger=ledger, seen_nodes=seen_nodes)
@@ -271,6 +274,7 @@ def _leader_tasks(
     yield state.leading.keep()
     yield state.leading.show()
     yield verbs.planner.run()
+    yield verbs.promises.run()
     yield verbs.queue_order.run()
     yield state.reranker.run()
     yield state.outcomes.notes.run(upkeep.gate_messages, writing=verbs.pending.writing)

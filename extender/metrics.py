@@ -29,6 +29,7 @@ class ExtenderMetrics:
             return Counter(f"cellgate_extender_{name}", about, labels, registry=registry)
 
         self._add_corrections(counter)
+        self._add_reservations(counter)
         self.verb_seconds = Histogram(
             "cellgate_extender_verb_seconds",
             "Time to answer kube-scheduler, by verb and outcome (answered, refused, not-ready).",
@@ -77,6 +78,27 @@ class ExtenderMetrics:
             "Workloads of victims, by outcome: suspended, resumed, refused (another program owns "
             "the field), forbidden (a missing right) or failed.",
             "outcome",
+        )
+
+    def _add_reservations(self, counter: Callable[..., Counter]) -> None:
+        """Add what happens to reservations."""
+        self.reservations_made = counter(
+            "reservations_made", "Reservations of leaf cells made for gangs that wait for long."
+        )
+        self.reservation_slips = counter(
+            "reservation_slips",
+            "Promised starts that were put off, by cause: overrun (a gang runs longer than "
+            "expected) or cells-lost.",
+            "cause",
+        )
+        self.reservations_ended = counter(
+            "reservations_ended",
+            "Reservations that ended, by how: started, gone, not-waiting, unused, outranked, "
+            "no-room.",
+            "end",
+        )
+        self.backfilled = counter(
+            "backfilled_gangs", "Gangs that used reserved leaf cells before they were needed."
         )
 
     def _add_corrections(self, counter: Callable[..., Counter]) -> None:

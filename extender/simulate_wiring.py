@@ -41,6 +41,7 @@ def build_simulator(
             needs=state.pod_needs,
             queued=verbs.planner.to_queued,
             reason_to_hold=verbs.planner.reason_to_hold,
+            reservations=verbs.planner.reservations,
             clock=state.clock,
         ),
     )

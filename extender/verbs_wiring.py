@@ -6,12 +6,14 @@ from extender.feeds.requests import to_member_request
 from extender.inspection.explainer import Explainer
 from extender.inspection.waiting_view import WaitingView
 from extender.outcomes.evictions import Evictions
+from extender.outcomes.pod_events import PodEvents
 from extender.planning.action_executor import ActionExecutor
 from extender.planning.cluster_cells import ClusterCells
 from extender.planning.held_calls import HeldCalls
 from extender.planning.held_pods import HeldPods
 from extender.planning.pending_writes import PendingWrites
 from extender.planning.planning_loop import PlanningLoop
+from extender.planning.promise_keeper import PromiseKeeper
 from extender.planning.queue_order import QueueOrder
 from extender.queue.order.listing import Ranked
 from extender.verbs.bind import BindVerb
@@ -58,6 +60,7 @@ class ExtenderVerbs:
             evictions=self.evictions,
         )
         self.planner = _build_planner(state, cells=cells, executor=executor)
+        self.promises = _build_promises(state, self.planner)
         unmanaged = UnmanagedPods()
         self.binding = _build_binding(state, client, holds=self.planner, unmanaged=unmanaged)
         self.filter = FilterVerb(
@@ -79,14 +82,19 @@ class ExtenderVerbs:
         )
         self.queue_order = _build_queue_order(state, self.planner)
         self.waiting = _build_waiting(state, self.planner)
-        self.explainer = Explainer(
-            cluster=state.cluster,
-            pods=state.pods,
-            ends=state.outcomes.ends,
-            waiting=self.waiting,
-            raises=state.class_raiser,
-            log=state.log,
-        )
+        self.waiting.reservation_of = self.promises.find
+        self.explainer = _build_explainer(state, self.waiting)
+
+
+def _build_explainer(state: ExtenderState, waiting: WaitingView) -> Explainer:
+    return Explainer(
+        cluster=state.cluster,
+        pods=state.pods,
+        ends=state.outcomes.ends,
+        waiting=waiting,
+        raises=state.class_raiser,
+        log=state.log,
+    )
 
 
 def _build_binding(
@@ -102,6 +110,19 @@ def _build_binding(
         metrics=state.metrics,
         clock=state.clock,
     )
+
+
+def _build_promises(state: ExtenderState, planner: PlanningLoop) -> PromiseKeeper:
+    keeper = PromiseKeeper(
+        reservations=planner.reservations,
+        pods=state.pods,
+        events=PodEvents(state.events),
+        metrics=state.metrics,
+        term=state.term,
+        clock=state.clock,
+    )
+    planner.on_reservations.append(keeper.report)
+    return keeper
 
 
 def _build_queue_order(state: ExtenderState, planner: PlanningLoop) -> QueueOrder:

@@ -41,6 +41,7 @@ from extender.upkeep.ledger_sync import LedgerSync
 from extender.upkeep.reclaimed_ages import ReclaimedAges
 from extender.upkeep.reconciler import Reconciler
 from extender.upkeep.reranker import Reranker
+from extender.upkeep.waiting_ages import WaitingAges
 from kube.api.client import KubeClient
 from kube.api.events import EventWriter
 from kube.api.pod_writer import PodMarker
@@ -113,6 +114,7 @@ class ExtenderState:
         self.ledger_sync = self._build_ledger_sync(ledger) if ledger is not None else None
         self.limits = LimitRoutes(ledger, lambda: self.policies.policy)
         self.reclaimed_ages = ReclaimedAges(ledger, pods=self.pods, term=self.term)
+        WaitingAges(self.pods, note_retried=self.reclaimed_ages.note, clock=clock)
         self.pod_ranks = self._build_pod_ranks()
         self.quota_queue = self._build_quota_queue(ledger) if ledger is not None else None
         self.class_raiser = self._build_class_raiser(ledger, client) if ledger is not None else None

@@ -7,6 +7,7 @@ unknown. May import `policy` only; `extender`, `webhook` and `cli` import it.
 ledger/      leaf cells that gangs are charged, and their limits
 log/         the decision log
 history/     one row for each run of a gang
+promises/    starts that were promised to waiting gangs, and their slips
 nodes/       nodes that were seen in the last days
 database/    connections, schema, named SQL, retention
 embedded/    a PostgreSQL server as a child process (`embedded:DIR`)

@@ -17,10 +17,11 @@ from bench.core.clusters import LEAVES, RACK, node_names
 from bench.report import SEED, Result, percentile
 from extender.cells.engine import Engine
 from extender.cells.model import MemberRequest, NodeCell, PlacedMember
-from extender.queue.member_places import decide_unplaced
+from extender.queue.member_places import decide_unplaced, unplaced
 from extender.queue.model import QueuedPod
 from extender.queue.ports import Nodes
 from extender.queue.queued_gang import QueuedGang
+from extender.queue.room_search import RoomSearch
 from extender.room.cluster_room import ClusterRoom
 from extender.room.fitting_nodes import FittingNodes, Need
 from kube.read.node_choice import NodeTraits, NodeWish
@@ -73,7 +74,8 @@ def _decide(cells: EngineCells, nodes: Nodes, size: int) -> float:
     for index in range(size):
         gang.put(_member(index, size))
     began = time.process_time_ns()
-    decisions = decide_unplaced(gang, cells, nodes, now=0.0)
+    search = RoomSearch(gang, unplaced(gang, cells), cells=cells, nodes=nodes, now=0.0)
+    decisions = decide_unplaced(gang, cells, search, now=0.0)
     took = (time.process_time_ns() - began) / _MICRO
     assert len(decisions) == size, decisions
     for pod in gang.pods:

@@ -2,9 +2,9 @@
 
 from collections.abc import Collection, Mapping, Sequence
 
-from extender.cells.answers import for_lack
+from extender.cells.answers import for_lack, for_reservation
 from extender.cells.engine import Engine
-from extender.cells.model import NO_LIMITS, Decision, MemberRequest, Part, PlacedMember
+from extender.cells.model import NO_LIMITS, Decision, MemberRequest, Part, PlacedMember, Seat
 from policy.placement import Placement
 from policy.pod_resources import Shortage
 from policy.submission import GangKey, NodeName, PodUid
@@ -24,6 +24,10 @@ class ReplayedCells:
         self.has_place = engine.has_place
         self.is_preempting = engine.is_preempting
         self.known_sizes = engine.known_sizes
+        self.domain = engine.domain
+        self.holders = engine.holders
+        self.shadow = engine.shadow
+        self.view_seats = engine.view_seats
         self.victim_priority = engine.victim_priority
 
     def plan(
@@ -34,11 +38,12 @@ class ReplayedCells:
         now: float,
         limits: Mapping[NodeName, int] = NO_LIMITS,
         parts: Sequence[Part] = (),
+        kept: Sequence[Seat] = (),
     ) -> Decision:
         """Decide about a member."""
         self.plans += 1
         return self._engine.plan(
-            request, candidate_nodes=candidate_nodes, now=now, limits=limits, parts=parts
+            request, candidate_nodes=candidate_nodes, now=now, limits=limits, parts=parts, kept=kept
         )
 
     def apply(
@@ -50,10 +55,12 @@ class ReplayedCells:
         limits: Mapping[NodeName, int] = NO_LIMITS,
         parts: Sequence[Part] = (),
         shortage: Shortage | None = None,
+        kept: Sequence[Seat] = (),
+        reserved_for: GangKey | None = None,
     ) -> Decision:
         """Apply a decision."""
         self._engine.apply(decision, now=now)
-        return for_lack(decision, shortage)
+        return for_reservation(for_lack(decision, shortage), reserved_for)
 
     def bind(self, request: MemberRequest, placement: Placement) -> None:
         """Run a member in its place."""

@@ -63,6 +63,15 @@ def for_lack(decision: Decision, shortage: Shortage | None) -> Decision:
     return replace(decision, reason=reason)
 
 
+def for_reservation(decision: Decision, reserved_for: GangKey | None) -> Decision:
+    """Say that a gang waits only because the cells are reserved for another one."""
+    if reserved_for is None or not isinstance(decision, Wait):
+        return decision
+    request = decision.request
+    told = {**needed(request, request.gang_leaf_counts), "reserved_for": str(reserved_for)}
+    return replace(decision, reason=_reason(request.gang, ReasonCode.RESERVED, told))
+
+
 def preempted(
     victim: GangKey, *, by: MemberRequest, own: int | None, is_foreign: bool = False
 ) -> Reason:

@@ -90,13 +90,16 @@ class Engine(EngineViews):
         candidate_nodes: Collection[NodeName],
         now: float,
         kept: Sequence[Seat] = (),
+        may_preempt: bool = True,
     ) -> Shadow | None:
         """Return when and where a gang without places could start if others end as expected.
 
         `ends` lists the gangs whose cells it may get, the first to end first. Changes nothing.
         """
         search = self._components.shadows
-        return search.find(request, candidate_nodes, ends=ends, kept=kept, now=now)
+        return search.find(
+            request, candidate_nodes, ends=ends, kept=kept, may_preempt=may_preempt, now=now
+        )
 
     def is_ready(self, request: MemberRequest) -> bool:
         """False if `plan` would first have to build an index of whole chains."""

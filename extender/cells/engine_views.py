@@ -84,9 +84,9 @@ class EngineViews:
         if not self._components.decider.audit():
             raise InvariantError("cached rankings of bins and gangs do not agree with the state")
 
-    def view_seats(self, vc: VcName, seats: Iterable[Seat]) -> SeatsView:
-        """The state of seats that are kept for a gang of a VC."""
-        return view_seats(self._table, vc, seats)
+    def view_seats(self, domain: VcName | None, seats: Iterable[Seat]) -> SeatsView:
+        """The state of seats that are kept for a gang of a domain."""
+        return view_seats(self._table, domain, seats)
 
     def domain(self, request: MemberRequest) -> VcName | None:
         """The VC whose cells a gang must use; None if it may use all idle cells."""

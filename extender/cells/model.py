@@ -194,6 +194,7 @@ class ReasonCode(StrEnum):
     HELD_AT_BINDING = "held-at-binding"
     BINDING_GIVEN_UP = "binding-given-up"
     UNPLANNED = "unplanned"
+    RESERVED = "reserved"
 
 
 Argument = int | str | tuple["Argument", ...]

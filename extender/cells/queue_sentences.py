@@ -5,6 +5,7 @@ The engine does not decide about these gangs.
 
 from typing import Final
 
+from extender.cells.phrases import Needs, needs_text
 from policy.wording import count_of, name
 
 Sentence = tuple[str, str]
@@ -26,6 +27,18 @@ def gathering(*, gang: str, members: int, needed: int, size: int) -> Sentence:
         f"gang {gang} is incomplete",
         f"scheduled once {which} members exist ({members} of {needed} so far); check "
         f"`cellgate.io/{label}`",
+    )
+
+
+def reserved(
+    *, gang: str, needs: Needs, members: int, reserved_for: str, leaf_type: str = ""
+) -> Sentence:
+    """The leaf cells that a gang could use are reserved for another one."""
+    return (
+        f"gang {gang} needs {needs_text(needs, members, leaf_type)}; the leaf cells that it could "
+        f"use are reserved for gang {reserved_for}",
+        "starts once that gang has started or other leaf cells are free, or before that gang if "
+        "it is expected to end in time: set a limit with `activeDeadlineSeconds`",
     )
 
 

@@ -36,6 +36,7 @@ _BY_CODE: Final[Mapping[ReasonCode, WaitsFor]] = {
     ReasonCode.TOO_LARGE: WaitsFor.CELLS,
     ReasonCode.BEING_PREEMPTED: WaitsFor.CELLS,
     ReasonCode.PREEMPTED: WaitsFor.CELLS,
+    ReasonCode.RESERVED: WaitsFor.CELLS,
     ReasonCode.NODE_NOT_OFFERED: WaitsFor.NODES,
     ReasonCode.LACKS_RESOURCES: WaitsFor.NODES,
     ReasonCode.BINDING_GIVEN_UP: WaitsFor.NODES,

@@ -356,6 +356,7 @@ _SENTENCES: Final[Mapping[ReasonCode, Mapping[str, _Writer]]] = {
     ReasonCode.GANG_FULL: {"gang": _gang_full},
     ReasonCode.MEMBERS_ENDING: {"gang": _members_ending},
     ReasonCode.UNPLANNED: {"gang": queue_sentences.unplanned},
+    ReasonCode.RESERVED: {"gang": queue_sentences.reserved},
     ReasonCode.GATHERING: {"gang": queue_sentences.gathering},
     ReasonCode.HELD_AT_BINDING: {"gang": queue_sentences.held_at_binding},
     ReasonCode.BINDING_GIVEN_UP: {"gang": queue_sentences.binding_given_up},

@@ -8,7 +8,7 @@ writes each step to the journal. It is deterministic: a replay feeds the logged 
 from collections.abc import Callable, Collection, Sequence
 from typing import Final
 
-from extender.cells.answers import for_lack
+from extender.cells.answers import for_lack, for_reservation
 from extender.cells.engine import Engine
 from extender.cells.model import (
     NO_MEMBER,
@@ -165,6 +165,7 @@ class Cluster(ShapedCluster):
         Returns the decision, with the reason that is logged.
         """
         decision, request = for_lack(decision, context.shortage), decision.request
+        decision = for_reservation(decision, context.reserved_for)
         # A preemption without seats only extends what is reserved already.
         reserves = isinstance(decision, Preempt) and bool(decision.seats)
         is_applied = context.applies_preemption or not reserves

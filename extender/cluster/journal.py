@@ -36,6 +36,8 @@ class DecisionContext:
     """The members by the nodes that they may use, where these differ."""
     kept: Sequence[Seat] = ()
     """Seats that are reserved for other gangs of its VC."""
+    reserved_for: GangKey | None = None
+    """The gang with the reservation for which alone the gang waits."""
 
 
 class NoJournal:
@@ -197,6 +199,8 @@ class LogJournal:
             ]
         if context.kept:
             inputs["kept"] = [rows.encode_seat(seat) for seat in context.kept]
+        if context.reserved_for is not None:
+            inputs["reservedFor"] = rows.encode_gang(context.reserved_for)
         details = {
             "pod": context.pod,
             "leafCount": request.leaf_count,

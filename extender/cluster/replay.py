@@ -204,6 +204,7 @@ class Replay:
             limits=inputs.get("limits", NO_LIMITS),
             parts=[self._part(part) for part in inputs.get("parts", ())],
             kept=[rows.decode_seat(seat) for seat in inputs.get("kept", ())],
+            reserved_for=GangKey(*inputs["reservedFor"]) if "reservedFor" in inputs else None,
         )
         nodes = {NodeName(name): None for name in self._known.decode(inputs["candidates"])}
         request = rows.decode_request(inputs["request"])

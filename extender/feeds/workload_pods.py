@@ -15,6 +15,9 @@ from service.memory import BoundedMap
 ANY: Final = UserName("")
 """In place of a submitter that is not known: the age counts for the pods of all submitters."""
 _MOST_AGES: Final = 100_000
+_LATEST_SECONDS: Final = 2.0
+"""Times of creation are whole seconds, of another clock: a pod that is this little older than the
+end of another one was created after it."""
 
 
 class WorkloadPods:
@@ -25,6 +28,12 @@ class WorkloadPods:
         self._asked: BoundedMap[tuple[WorkloadKey | GangKey, UserName], float] = BoundedMap(
             _MOST_AGES
         )
+        self._waited: BoundedMap[tuple[GangKey, UserName], tuple[float, float]] = BoundedMap(
+            _MOST_AGES
+        )
+        """What gangs whose pods are gone have waited, and until when."""
+        self._counts_from: dict[PodUid, float] = {}
+        """Since when pods count that another gate held before."""
 
     def see(self, pod: ManagedPod) -> None:
         """A pod appeared or changed."""
@@ -51,15 +60,39 @@ class WorkloadPods:
         key = gang, submitter
         self._asked[key] = min(asked, self._asked.get(key, asked))
 
+    def note_counts_from(self, uid: PodUid, at: float) -> None:
+        """The time of a pod before this moment does not count: another gate held it."""
+        self._counts_from[uid] = at
+
+    def forget_counts(self, uid: PodUid) -> None:
+        """A pod ended."""
+        self._counts_from.pop(uid, None)
+
+    def note_waited(self, pod: ManagedPod, seconds: float, *, until: float) -> None:
+        """A pod of a gang ended, for which it had waited: later pods go on from there."""
+        key = pod.gang.key, pod.charged_user
+        self._waited[key] = max(seconds, self._waited.get(key, (0.0, 0.0))[0]), until
+
+    def forget_waited(self, pod: ManagedPod) -> None:
+        """A gang has got what it waited for."""
+        self._waited.pop((pod.gang.key, pod.charged_user), None)
+
+    def _counted(self, pod: ManagedPod) -> float:
+        """Return since when a pod itself counts, with what its gang had waited before."""
+        since = max(pod.created, self._counts_from.get(pod.uid, 0.0))
+        waited, until = self._waited.get((pod.gang.key, pod.charged_user), (0.0, 0.0))
+        return since - waited if pod.created >= until - _LATEST_SECONDS else since
+
     def first_asked(self, pod: ManagedPod) -> float:
         """Return when a pod's workload or gang first asked for its cells.
 
-        The pod may be a later one.
+        The pod may be a later one. Time that does not count is left out.
         """
+        own = self._counted(pod)
         keys = (pod.workload_key, pod.gang.key) if pod.workload_key else (pod.gang.key,)
         known = (
-            self._asked.get((key, submitter), pod.created)
+            self._asked.get((key, submitter), own)
             for key in keys
             for submitter in (pod.charged_user, ANY)
         )
-        return min(pod.created, *known)
+        return min(own, *known)

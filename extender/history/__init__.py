@@ -9,6 +9,7 @@ Imported by `extender.wiring` and `extender.app`.
     seen_pods     a managed pod, translated for `extender.runs`
     run_facts     a run, translated for the history
     run_recorder  follows pods, records runs, and repeats what is not recorded
+    lost_runs     ends runs and pods of the history that ended while no leader followed them
     run_metrics   counts of what is recorded
     turns         few questions to the history at once
     queries       what parameters of requests mean

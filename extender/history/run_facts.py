@@ -59,6 +59,7 @@ def build_facts(run: Run, pods: Iterable[PodUid], *, stamp: str) -> GangFacts:
         members={uid: _member(run.pods[uid], stamp) for uid in pods if uid in run.pods},
         certainty=_certainty(has_ended=how is not None, is_guess=is_presumed(run)),
         stamp=stamp,
+        extent=run.extent,
     )
 
 
@@ -97,23 +98,35 @@ def _how(how: HowEnded | None) -> Mapping[str, Any]:
     return {"how": str(how.ending), "why": how.why or None, "preemptedFor": how.preemptor}
 
 
+def close_lost_pods(
+    facts: GangFacts, pods: Iterable[PodUid], *, now: datetime, stamp: str
+) -> GangFacts:
+    """End pods of a run of the history that are gone, while the run goes on.
+
+    The facts of the run are as old as they were: what was told of it meanwhile counts.
+    """
+    return replace(facts, members={uid: _lost(facts.members[uid], now, stamp) for uid in pods})
+
+
+def _lost(member: Member, now: datetime, stamp: str) -> Member:
+    told = _how(presume_pod_end(member.get("told")))
+    return {
+        **member,
+        **{key: value for key, value in told.items() if value is not None},
+        "ended": now.isoformat(),
+        "certainty": Certainty.PRESUMED,
+        "stamp": stamp,
+    }
+
+
 def close_lost_run(facts: GangFacts, *, now: datetime, stamp: str) -> GangFacts:
     """End a run of the history whose pods are gone, by what is known of them."""
-    members, ends = {}, []
-    for uid, member in facts.members.items():
-        if "how" in member:
-            ends.append(_read_how(member))
-            continue
-        how = presume_pod_end(member.get("told"))
-        ends.append(how)
-        told = {key: value for key, value in _how(how).items() if value is not None}
-        members[uid] = {
-            **member,
-            **told,
-            "ended": now.isoformat(),
-            "certainty": Certainty.PRESUMED,
-            "stamp": stamp,
-        }
+    members = {
+        uid: _lost(member, now, stamp)
+        for uid, member in facts.members.items()
+        if "how" not in member
+    }
+    ends = [_read_how(member) for member in {**facts.members, **members}.values()]
     how = choose(ends or [presume_pod_end(None)])
     return replace(
         facts,

@@ -9,8 +9,7 @@ many at once, off the path of any answer. A run that has ended stays in memory u
 its end, so a leader that loses its records, or dies, loses nothing that another replica has seen.
 
 A new leader describes all runs that it knows. Then it ends the runs of the history whose pods are
-gone: they ended while no leader ran. Such an end is presumed; if another process saw the end, its
-record counts, whenever it arrives.
+gone (`lost_runs`).
 """
 
 import asyncio
@@ -24,7 +23,8 @@ from prometheus_client import CollectorRegistry
 from extender.cells.model import Preempt
 from extender.cluster.cluster import Cluster
 from extender.feeds.pod_feed import PodSink
-from extender.history.run_facts import build_facts, close_lost_run, stamp_of
+from extender.history.lost_runs import LostRuns
+from extender.history.run_facts import build_facts, stamp_of
 from extender.history.run_metrics import RunMetrics
 from extender.history.seen_pods import ToSeen
 from extender.outcomes.outcomes import Outcomes
@@ -85,6 +85,16 @@ class RunRecorder:
         self._waits: dict[str, int] = {}
         """Runs that have ended and are not in the history, by the number of checks so far."""
         self._metrics = RunMetrics(registry, self.book)
+        if history is not None:
+            self.lost = LostRuns(
+                history,
+                book=self.book,
+                epoch=epoch,
+                stamp=self.stamp,
+                clock=clock,
+                write=self._write,
+            )
+            self.lost.on_presumed = self._metrics.presumed.inc
         pods.on_seen.append(self._see)
         pods.on_gone.append(self._lose)
         pods.on_listed.append(self._retain)
@@ -149,24 +159,6 @@ class RunRecorder:
             RowKind.RUN, facts.gang, facts.outcome or state, facts.reason or "", facts=facts
         )
 
-    async def close_lost(self) -> int:
-        """End the runs of the history whose pods are gone; return how many."""
-        assert self._history is not None
-        after, closed = "", 0
-        while page := await self._history.open_runs(_PAGE, after=after):
-            after = page[-1].run
-            for facts in page:
-                if not any(self.book.knows(PodUid(uid)) for uid in facts.members):
-                    self._close(facts)
-                    closed += 1
-        return closed
-
-    def _close(self, facts: GangFacts) -> None:
-        now, stamp = self._clock.now(), self.stamp()
-        logger.warning("run ended unseen", extra={"gang": facts.gang, "run": facts.run})
-        self._metrics.presumed.inc()
-        self._write(close_lost_run(facts, now=now, stamp=stamp))
-
     # -- what every replica checks
 
     async def check_forever(self, is_leading: Callable[[], bool]) -> NoReturn:
@@ -176,7 +168,7 @@ class RunRecorder:
             try:
                 await self.check(is_leading=is_leading())
                 if is_leading():
-                    await self.close_lost()
+                    await self.lost.close_if_due()
             except BackendError as exc:
                 logger.warning("history not read, will retry", extra={"error": str(exc)})
 
@@ -202,6 +194,9 @@ class RunRecorder:
         if not run.was_live and self._is_past(run):
             self.book.forget(run)  # it was recorded and deleted; its hours are in the sums
             return
+        extents = [(found[uid].extent, uid) for uid in run.pods if uid in found]
+        if extents and self.book.adopt(max(extents)[1], max(extents)[0]) and is_leading:
+            return  # it is described again, with what the history knows of it
         checks = self._waits[run.name] = self._waits.get(run.name, 0) + 1
         if is_leading and (checks >= _PATIENCE_CHECKS or not run.is_told):
             self._waits[run.name] = 0

@@ -97,6 +97,8 @@ class Explainer:
             shape["held"] = {"reason": held.text}
         if waiting is not None:
             shape["waiting"] = self._waiting.show(waiting, self._waiting.places())
+        else:
+            shape |= self._waiting.show_reservation(pod.gang.key)
         shape["siblings"] = self._siblings(pod)
         return shape | await self._decisions(pod.gang.key, charged_gang(pod))
 

@@ -17,8 +17,10 @@ from extender.feeds.pod_feed import PodSink
 from extender.feeds.requests import single_gang
 from extender.inspection.json_views import JsonObject, if_any
 from extender.inspection.queue.queue_view import show_standing
+from extender.inspection.queue.reservation_view import show_reservation
 from extender.outcomes.waiting_list import RefusedPod, WaitingEntry, WaitingList
 from extender.queue.order.listing import ListedGang, Ranked, list_gangs
+from extender.queue.reserve.model import Reservation
 from kube.read.managed_pod import ManagedPod
 from policy.queues.queues import Queues
 from policy.submission import GangKey, PodUid
@@ -64,6 +66,8 @@ class WaitingView:
         self._lacks = lacks
         self._queues = queues
         self._clock = clock
+        self.reservation_of: Callable[[GangKey], Reservation | None] = lambda _: None
+        """Returns the reservation of a gang, or the last one that it had."""
 
     def __iter__(self) -> Iterator[WaitingEntry]:
         return chain(self._waiting, self._unplanned())
@@ -105,7 +109,12 @@ class WaitingView:
             "asked": datetime.fromtimestamp(asked, UTC).isoformat(timespec="seconds"),
             "ageSeconds": max(0, round(now.timestamp() - asked)),
             **self._show_place(place),
+            **self.show_reservation(entry.gang),
         }
+
+    def show_reservation(self, gang: GangKey, *, viewer: str | None = None) -> JsonObject:
+        """Show what is reserved for a gang, as a field; empty if nothing is."""
+        return show_reservation(self.reservation_of(gang), viewer=viewer)
 
     def _show_place(self, place: QueuePlace | None) -> JsonObject:
         if place is None:

@@ -4,7 +4,8 @@
 - A pod is spared if it need not end any more, even between the two writes that end it: for the
   planner when the gang no longer preempts it, for the verbs when the preemptor is gone.
 - A gang ends whole: once a pod of it was ended, its other pods that were to end do end, too, even
-  if the preemptor goes away. Half a gang is of no use to its owner.
+  if the preemptor goes away. Half a gang is of no use to its owner. Pods that are created later are
+  no part of it.
 - An attempt that fails is repeated with growing delays, for as long as the pod must end.
 - Where all pods of a workload must end and its kind has a gentle way, that is used
   (`extender.outcomes.reclaims`).
@@ -84,8 +85,9 @@ class Evictions:
         self.on_reclaimed: list[Callable[[ManagedPod], None]] = []
         """Called with each pod that was ended, here or by the leader before."""
         self._evictions: dict[PodUid, _Eviction] = {}
-        self._begun: dict[GangKey, None] = {}
-        """Gangs of which a pod was ended here, while others are to end."""
+        self._begun: dict[GangKey, frozenset[PodUid]] = {}
+        """Gangs of which a pod was ended here, while others are to end: the pods that they had."""
+        self._pods = pods
         self._new: asyncio.Queue[_Eviction] = asyncio.Queue()
         self._slots = asyncio.Semaphore(_AT_ONCE)
         pods.on_end.append(self._forget)
@@ -141,12 +143,24 @@ class Evictions:
     def _reason(self, eviction: _Eviction) -> str | None:
         if not self._is_current(eviction):
             return None
-        has_begun = eviction.pod.gang.key in self._begun
+        has_begun = self._has_begun(eviction.pod)
         return eviction.reason() or (next(iter(eviction.wanted)) if has_begun else None)
 
     def _is_wanted(self, eviction: _Eviction, why: str) -> bool:
-        has_begun = eviction.pod.gang.key in self._begun
+        has_begun = self._has_begun(eviction.pod)
         return self._is_current(eviction) and (has_begun or eviction.wanted[why]())
+
+    def _has_begun(self, pod: ManagedPod) -> bool:
+        """Whether another pod was ended of the gang that this one belonged to then."""
+        return pod.uid in self._begun.get(pod.gang.key, ())
+
+    def _begin(self, pod: ManagedPod) -> None:
+        """A pod was ended, so the others that its gang has now must end, too."""
+        if not self._has_begun(pod):
+            gang = pod.gang.key
+            members = (*self._pods.of_gang(gang), *self._pods.helpers.of_gang(gang))
+            there = {pod.uid, *(one.uid for one in members)}
+            self._begun[gang] = self._begun.get(gang, frozenset()) | there
 
     async def _end_gently(self, eviction: _Eviction, why: str) -> bool:
         """End a pod with its whole workload, if all its pods are to end."""
@@ -184,7 +198,7 @@ class Evictions:
             return False
         self._outcomes.pod_ended(pod, ended, why=why + eviction.note)
         if ended is not Ended.BY_OTHERS:
-            self._begun[pod.gang.key] = None
+            self._begin(pod)
             self._note_reclaimed(pod)
         return True
 

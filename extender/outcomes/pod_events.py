@@ -54,6 +54,10 @@ class PodEvents:
         """Say that a gang has a higher class from now on, and which limits have room for it."""
         self._write(pod, "ClassRaised", why)
 
+    def reserved(self, pod: ManagedPod, reason: str, why: str) -> None:
+        """Say what is reserved for a pod's gang, or why its promised start was put off."""
+        self._write(pod, reason, why)
+
     def preempted(self, pod: ManagedPod, *, why: str) -> None:
         """Say why a pod is ended; the same Event is written once, whichever leader writes it."""
         self._write(pod, "Preempted", why, is_warning=True, is_unique=True)

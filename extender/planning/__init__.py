@@ -12,6 +12,8 @@ held_pods        Pods that are not planned yet: they wait for quota, a PodGroup,
 pending_writes   Pods that are being written to at this moment.
 pod_ranks        The rank of a gang that waits for quota, from its pods.
 planning_loop    The loop: pods and nodes go in, patches and deletions come out.
+promise_keeper   Reservations: owners are told, and the promise ledger is kept.
+promise_rows     Reservations as documents of the promise ledger.
 queue_order      Keeps the order of waiting gangs current: the document, recent use, VCs.
 queued_pods      Pods as the planner sees them.
 silent_schedulers  Schedulers that pods name and that ask nothing.

@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Mapping, Sequence
 
-from extender.cells.model import NO_LIMITS, Decision, Part
+from extender.cells.model import NO_LIMITS, Decision, Part, Seat
 from extender.cluster.cluster import Cluster
 from extender.cluster.journal import DecisionContext
 from extender.feeds.pod_feed import PodSink
@@ -36,6 +36,10 @@ class ClusterCells:
         self.is_preempting = cluster.is_preempting
         self.known_sizes = cluster.known_sizes
         self.victim_priority = cluster.victim_priority
+        self.domain = cluster.domain
+        self.holders = cluster.holders
+        self.shadow = cluster.shadow
+        self.view_seats = cluster.view_seats
         self.is_foreign = cluster.members.is_foreign
 
     def apply(
@@ -47,6 +51,8 @@ class ClusterCells:
         limits: Mapping[NodeName, int] = NO_LIMITS,
         parts: Sequence[Part] = (),
         shortage: Shortage | None = None,
+        kept: Sequence[Seat] = (),
+        reserved_for: GangKey | None = None,
     ) -> Decision:
         """Apply a decision about a member, and record it."""
         pod = self._pods.get(decision.request.member)
@@ -59,6 +65,8 @@ class ClusterCells:
             shortage=shortage,
             limits=limits,
             parts=parts,
+            kept=kept,
+            reserved_for=reserved_for,
         )
         decision = self.cluster.apply(decision, candidate_nodes=candidate_nodes, context=context)
         self.outcomes.decided(decision, ended_by=EndedBy.CELLGATE if may_preempt else None)

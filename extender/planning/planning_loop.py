@@ -26,6 +26,7 @@ from extender.planning.silent_schedulers import SilentSchedulers
 from extender.queue.gang_planner import GangPlanner
 from extender.queue.held_bindings import GivenUp, Verdict
 from extender.queue.model import Action, LeafCounts, StepResult
+from extender.queue.reserve.model import Reservation
 from kube.read.managed_pod import ManagedPod
 from policy.errors import BackendError, RequestError
 from policy.submission import GangKey, NodeName, PodUid
@@ -37,6 +38,7 @@ logger = logging.getLogger(__name__)
 T = TypeVar("T")
 
 _STEP_EVERY_SECONDS: Final = 0.5
+OnReservations = Callable[[Sequence[Reservation], Sequence[GangKey]], None]
 
 
 class PlanningLoop:
@@ -76,6 +78,9 @@ class PlanningLoop:
             run_times=ranks.run_times if ranks else None,
         )
         self.ranking = self._gangs.ranking
+        self.reservations = self._gangs.reservations
+        self.on_reservations: list[OnReservations] = []
+        """Callbacks that run with reservations that have changed, and gangs that use gaps."""
         self._news = asyncio.Event()
         needs.nodes.room.on_growth.append(self._news.set)
         needs.on_change.append(self._observe_again)
@@ -309,6 +314,9 @@ class PlanningLoop:
         self._news.clear()
 
     def _report(self, step: StepResult, *, now: float) -> None:
+        if step.reservations or step.backfilled:
+            for tell in self.on_reservations:
+                tell(step.reservations, step.backfilled)
         for pod, reason in self._held.take_due(now):
             entry = self._outcomes.waiting.gangs.get(gang_of(pod))
             told = entry.reason.code if entry is not None else None

@@ -195,13 +195,19 @@ class QuotaQueue:
         return group.limits(pod.submitter) if group is not None else ()
 
     def by_rank(self, freed: Collection[Scope] | None = None) -> list[list[ManagedPod]]:
-        """Return the pods of every gang that waits, or of those charged to some accounts."""
+        """Return the pods of every gang that waits, or of those charged to some accounts.
+
+        Of equal ranks the lowest key comes first, as for cells: every leader has the same order.
+        """
         found = (
             self._members(charged, waiting.gang)
             for charged, waiting in self._waiting.items()
             if freed is None or any(scope in freed for scope in waiting.scopes)
         )
-        return sorted((pods for pods in found if pods), key=self._rank_of)
+        return sorted(
+            (pods for pods in found if pods),
+            key=lambda pods: (self._rank_of(pods), charged_gang(pods[0])),
+        )
 
     def _members(self, charged: GangKey, gang: GangKey) -> list[ManagedPod]:
         """Return the pods of a gang; none if they are charged under another name since."""

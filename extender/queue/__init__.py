@@ -19,6 +19,7 @@ notices          Changes of the reason why a gang waits
 ports            The interfaces that the planner needs: cells, nodes, bind calls, run times
 queued_gang      One gang: its pods, refused nodes, victims
 refused_places   Places that kube-scheduler refuses, or whose node is lost
+reserve          Reservations: large gangs start, too, and small ones use the gaps before
 room_search      Decisions that respect CPU, memory and the rest of the room on nodes
 seen_gangs       All gangs by key and by pod, and which have changed
 order/           The order of gangs by the Queues document

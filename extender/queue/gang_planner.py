@@ -24,7 +24,6 @@ from extender.queue.held_bindings import GivenUp, HeldBindings
 from extender.queue.in_flight import InFlightPods
 from extender.queue.lines.sleepers import lack_of
 from extender.queue.member_places import (
-    decide_unplaced,
     is_bound,
     is_too_few,
     may_start,
@@ -40,6 +39,8 @@ from extender.queue.order.ranking import Ranking
 from extender.queue.ports import BindCalls, Cells, Nodes, RunTimes, UnknownRunTimes
 from extender.queue.queued_gang import PriorityOf, QueuedGang
 from extender.queue.refused_places import RefusedPlaces
+from extender.queue.reserve.backfill import decide_beside
+from extender.queue.reserve.reservations import Reservations
 from extender.queue.seen_gangs import SeenGangs
 from extender.queue.waiting_gangs import WaitingGangs
 from extender.queue.wanted_actions import (
@@ -52,7 +53,6 @@ from extender.queue.wanted_actions import (
 from extender.queue.withdrawals import Withdrawals
 from policy.submission import GangKey, NodeName, PodUid
 
-_RENEW_SECONDS = 5.0
 _GANGS_PER_STEP = 8
 
 
@@ -95,15 +95,21 @@ class GangPlanner:
             held=self.held,
         )
         self.reopen_node = self._places.reopen_node
+        self.reservations = Reservations(
+            cells,
+            nodes,
+            run_times or UnknownRunTimes(),
+            seen=self._seen,
+            waiting=self._waiting,
+            ranking=self.ranking,
+        )
+        """Cells that are kept for gangs which wait for long."""
         self.lose_node = self._places.lose_node
         self.expire = self._places.expire
         self.unseat = self._places.unseat
-        self._unfinished: dict[GangKey, None] = {}
-        """Gangs of which only some members run, and gangs whose victims are ending."""
         self._prepared: GangKey | None = None
         """The gang for which the last step asked to prepare a decision."""
         self._notices = Notices()
-        self._renew_at = 0.0
 
     # -- reports
 
@@ -142,7 +148,7 @@ class GangPlanner:
 
     def give_up_on(self, victim: GangKey) -> None:
         """A victim takes too long to end: gangs that wait for it are planned again."""
-        for gang in [self._seen[key] for key in self._unfinished]:
+        for gang in [self._seen[key] for key in self._seen.unfinished]:
             if victim in gang.victims:
                 self._places.withdraw(*(uid for uid in gang.pods if not self._cells.is_bound(uid)))
                 self._seen.note_change(gang.key)
@@ -208,6 +214,7 @@ class GangPlanner:
         self._handle_due(now)
         self._settle_changed(step, now=now)
         self._plan_first(step, now=now)
+        self.reservations.update(step)
         step.notices = self._notices.take(now)
         return step
 
@@ -237,9 +244,9 @@ class GangPlanner:
             self._note_change_of(uid)
         for action in self._attempts.due(now):
             self._note_wanted_again(action)
-        if now >= self._renew_at:
-            self._renew_at = now + _RENEW_SECONDS
-            self._renew(now)
+        if self._seen.is_renewal_due(now):
+            for key in dict.fromkeys([*self._seen.unfinished, *self.held]):
+                self._cells.renew(key, now=now)
 
     def _note_wanted_again(self, action: Action) -> None:
         """Mark the gang that needs an action as changed: of an eviction, the preemptor."""
@@ -253,14 +260,6 @@ class GangPlanner:
         if gang is not None:
             self._seen.note_change(gang.key)
 
-    def _renew(self, now: float) -> None:
-        """Renew the leases of unfinished gangs: a part of a gang is of no use, and what slow
-        victims leave must still be reserved when they have ended."""
-        for key in list(self._unfinished):
-            self._note_unfinished(self._seen[key], now=now)
-        for key in dict.fromkeys([*self._unfinished, *self.held]):
-            self._cells.renew(key, now=now)
-
     def _settle_changed(self, step: StepResult, *, now: float) -> None:
         while changed := self._seen.take_changed() or self._in_flight.next_gangs():
             for key in changed:
@@ -272,7 +271,7 @@ class GangPlanner:
         """Bring a gang into the state that its pods imply, and start the actions that it needs."""
         if not still_preempts(gang, self._cells):
             gang.victims = ()
-        self._note_unfinished(gang, now=now)
+        self._seen.note_unfinished(gang, now=now)
         self.held.review(gang)
         for uid in self.held.refused_members(gang):
             self._refused.refuse(uid, now=now)
@@ -288,10 +287,12 @@ class GangPlanner:
             if unplaced(gang, self._cells) and gang.resumes_at > now:
                 self._waiting.pause(gang.key, until=gang.resumes_at)
             elif unplaced(gang, self._cells):
+                self.reservations.classify(gang)
                 self._waiting.put(gang.key, shape_now(gang, self._cells), self.ranking.of(gang))
             else:
                 self._waiting.remove(gang.key)
                 self.ranking.start(gang.key)
+                self.reservations.note_placed(gang.key)
                 self._plan_surplus_alone(gang)
                 self._notices.note_placed(gang)
             self._act(gang, step, now=now)
@@ -302,12 +303,6 @@ class GangPlanner:
             if pod.alone is not None:
                 self.see(replace(pod, request=pod.alone, gang_size=1, alone=None))
 
-    def _note_unfinished(self, gang: QueuedGang, *, now: float) -> None:
-        if gang.is_unfinished(now):
-            self._unfinished[gang.key] = None
-        else:
-            self._unfinished.pop(gang.key, None)
-
     def _forget_gone(self, key: GangKey) -> None:
         """Forget a gang without pods at once: a standby makes no steps and sees many gangs."""
         gang = self._seen.find(key)
@@ -317,7 +312,7 @@ class GangPlanner:
     def _forget(self, gang: QueuedGang) -> None:
         self.held.give_up(gang.key, GivenUp.PLACE_LOST)
         self._notices.forget(gang.key)
-        self._unfinished.pop(gang.key, None)
+        self.reservations.note_gone(gang.key)
         self._waiting.remove(gang.key)
         self._in_flight.cancel(gang.key)
         self.ranking.forget(gang.key)
@@ -347,7 +342,9 @@ class GangPlanner:
         if disagreement is not None:
             self._refuse(gang, disagreement)
             return
-        decisions = decide_unplaced(gang, self._cells, self._nodes, now=now)
+        decisions = decide_beside(
+            gang, self.reservations, cells=self._cells, nodes=self._nodes, now=now
+        )
         gang.victims = ()
         refused = refusal(decisions)
         if refused is not None and (gang.starts_whole or is_too_few(gang, self._cells)):

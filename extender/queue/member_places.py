@@ -3,8 +3,9 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from math import inf
+from typing import Protocol
 
-from extender.cells.answers import for_lack
+from extender.cells.answers import for_lack, for_reservation
 from extender.cells.model import (
     Decision,
     KnownSizes,
@@ -16,10 +17,17 @@ from extender.cells.model import (
 )
 from extender.queue.lines.shapes import GangShape, shape_of
 from extender.queue.model import QueuedPod
-from extender.queue.ports import Cells, Nodes
+from extender.queue.ports import Cells
 from extender.queue.queued_gang import QueuedGang
-from extender.queue.room_search import Choice, RoomSearch
+from extender.queue.room_search import Choice
 from policy.submission import NodeName, PodUid
+
+
+class Search(Protocol):
+    """Finds a decision about a member that respects what nodes and other gangs need."""
+
+    def choose(self, request: MemberRequest) -> Choice:
+        """Decide about a member and, if its gang has no place yet, about all of them."""
 
 
 def unplaced(gang: QueuedGang, cells: Cells) -> list[QueuedPod]:
@@ -52,7 +60,9 @@ def may_start(gang: QueuedGang, cells: Cells) -> bool:
 
 def shape_now(gang: QueuedGang, cells: Cells) -> GangShape:
     """Return what a gang asks for now."""
-    is_unique = gang.has_begun or gang.victims or gang.disagreement() is not None
+    is_unique = (
+        gang.has_begun or gang.victims or gang.has_reservation or gang.disagreement() is not None
+    )
     return shape_of(
         gang.first.request,
         [*(pod.request.leaf_count for pod in unplaced(gang, cells)), *gang.missing_late()],
@@ -60,25 +70,32 @@ def shape_now(gang: QueuedGang, cells: Cells) -> GangShape:
         nodes=tuple(sorted(gang.refused_nodes)),
         own=gang.key if is_unique else None,
         may_preempt=gang.first.may_preempt,
+        run=gang.run_class,
     )
 
 
 def unready_request(gang: QueuedGang, cells: Cells) -> MemberRequest | None:
     """Return the request that is decided first for a gang, if that takes long to prepare."""
-    members = unplaced(gang, cells)
-    first = next(iter(_requests(gang, members[:1], cells, among=members)), None)
+    first = first_request(gang, cells)
     return None if first is None or cells.is_ready(first) else first
 
 
-def decide_unplaced(gang: QueuedGang, cells: Cells, nodes: Nodes, *, now: float) -> list[Decision]:
+def first_request(gang: QueuedGang, cells: Cells) -> MemberRequest | None:
+    """Return the request that is decided first for a gang; None if all members have places."""
+    members = unplaced(gang, cells)
+    return next(iter(_requests(gang, members[:1], cells, among=members)), None)
+
+
+def decide_unplaced(
+    gang: QueuedGang, cells: Cells, search: Search, *, now: float
+) -> list[Decision]:
     """Decide about them, on nodes that all of them can use."""
     members = unplaced(gang, cells)
-    search = RoomSearch(gang, members, cells=cells, nodes=nodes, now=now)
     requests = _requests(gang, members, cells)
     return _decide_all(cells, requests, search, is_whole=gang.starts_whole, now=now)
 
 
-def preview_unplaced(gang: QueuedGang, cells: Cells, nodes: Nodes, *, now: float) -> Decision:
+def preview_unplaced(gang: QueuedGang, cells: Cells, search: Search) -> Decision:
     """Return the first decision that `decide_unplaced` would make now; nothing changes.
 
     It is about the whole gang: all places, or the reason why the gang has none.
@@ -86,10 +103,9 @@ def preview_unplaced(gang: QueuedGang, cells: Cells, nodes: Nodes, *, now: float
     disagreement = gang.disagreement()
     if disagreement is not None:
         return disagreement
-    members = unplaced(gang, cells)
-    search = RoomSearch(gang, members, cells=cells, nodes=nodes, now=now)
-    choice = search.choose(_requests(gang, members, cells)[0])
-    return for_lack(choice.decision, choice.shortage)
+    choice = search.choose(_requests(gang, unplaced(gang, cells), cells)[0])
+    lacking = for_lack(choice.decision, choice.shortage)
+    return for_reservation(lacking, choice.reserved_for)
 
 
 def _requests(
@@ -120,7 +136,7 @@ def _sizes(gang: QueuedGang, members: Sequence[QueuedPod], cells: Cells) -> Know
 def _decide_all(
     cells: Cells,
     requests: Sequence[MemberRequest],
-    search: RoomSearch,
+    search: Search,
     *,
     is_whole: bool,
     now: float,
@@ -146,6 +162,8 @@ def _decide_all(
             limits=choice.limits,
             parts=choice.parts,
             shortage=choice.shortage,
+            kept=choice.kept,
+            reserved_for=choice.reserved_for,
         )
         decisions.append(decision)
         if isinstance(decision, Wait) and not is_whole:

@@ -5,6 +5,7 @@ from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field
 
 from extender.cells.model import MemberRequest, Reason
+from extender.queue.reserve.model import Reservation
 from policy.placement import Placement
 from policy.submission import GangKey, NodeName, PodUid
 
@@ -199,5 +200,9 @@ class StepResult:
     """Gangs whose reason to wait has changed; None for a gang that no longer waits."""
     has_more: bool = False
     """Whether more gangs wait to be planned than one step handles."""
+    reservations: list[Reservation] = field(default_factory=list)
+    """Reservations that were made, have slipped or ended."""
+    backfilled: list[GangKey] = field(default_factory=list)
+    """Gangs that use cells which are reserved for later."""
     to_prepare: MemberRequest | None = None
     """The gang that is planned next, if a decision about it takes long to prepare."""

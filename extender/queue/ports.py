@@ -3,11 +3,20 @@
 from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from typing import Protocol
 
-from extender.cells.model import NO_LIMITS, Decision, KnownSizes, MemberRequest, Part
+from extender.cells.model import (
+    NO_LIMITS,
+    Decision,
+    KnownSizes,
+    MemberRequest,
+    Part,
+    Seat,
+    SeatsView,
+    Shadow,
+)
 from extender.queue.forecast.model import NOTHING_KNOWN, RunTime
 from policy.placement import Placement
 from policy.pod_resources import Shortage
-from policy.submission import GangKey, NodeName, PodUid
+from policy.submission import GangKey, NodeName, PodUid, VcName
 
 
 class Cells(Protocol):
@@ -21,12 +30,35 @@ class Cells(Protocol):
         now: float,
         limits: Mapping[NodeName, int] = NO_LIMITS,
         parts: Sequence[Part] = (),
+        kept: Sequence[Seat] = (),
     ) -> Decision:
         """Decide about a member; nothing changes.
 
         `limits` says of some nodes how many idle leaf cells its gang may use there at most. With
-        `parts` each part of a gang without places is placed on its own nodes.
+        `parts` each part of a gang without places is placed on its own nodes. `kept` are seats of
+        other gangs of its domain that it leaves alone.
         """
+
+    def domain(self, request: MemberRequest) -> VcName | None:
+        """Return the VC whose cells a gang must use; None if it may use all idle cells."""
+
+    def holders(self, domain: VcName | None) -> list[GangKey]:
+        """Return the gangs whose end may give cells to a gang of a domain."""
+
+    def shadow(
+        self,
+        request: MemberRequest,
+        *,
+        ends: Iterable[tuple[GangKey, float]],
+        candidate_nodes: Collection[NodeName],
+        now: float,
+        kept: Sequence[Seat] = (),
+        may_preempt: bool = True,
+    ) -> Shadow | None:
+        """Return when and where a gang could start if others end then; nothing changes."""
+
+    def view_seats(self, domain: VcName | None, seats: Iterable[Seat]) -> SeatsView:
+        """Return the state of seats that are kept for a gang of a domain."""
 
     def is_ready(self, request: MemberRequest) -> bool:
         """Tell whether a decision about a gang takes no long time to prepare."""
@@ -40,10 +72,13 @@ class Cells(Protocol):
         limits: Mapping[NodeName, int] = NO_LIMITS,
         parts: Sequence[Part] = (),
         shortage: Shortage | None = None,
+        kept: Sequence[Seat] = (),
+        reserved_for: GangKey | None = None,
     ) -> Decision:
         """Apply what `plan` decided last; return it with its final reason.
 
-        `shortage` is what nodes lack beside leaf cells, if only for that the gang waits.
+        `shortage` is what nodes lack beside leaf cells, if only for that the gang waits;
+        `reserved_for` is the gang with the reservation for which alone it waits.
         """
 
     def forget_member(self, member: PodUid) -> None:

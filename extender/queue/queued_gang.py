@@ -41,6 +41,10 @@ class QueuedGang:
     has_reserved: bool = False
     """Whether the cells of its victims are reserved for it. Where the cells must first be mapped in
     another way they cannot be reserved: the victims end, and the gang is planned again."""
+    has_reservation: bool = False
+    """Whether cells are reserved for it until others have ended."""
+    run_class: int = 0
+    """A class of expected run times, the shortest first; only short runs use reserved cells."""
     waits_since: float = -inf
     """The gang is ranked as if it had asked then, unless it is younger; until it is planned."""
     noticed: Reason | None = None

@@ -12,7 +12,7 @@ If a gang waits only because of the room beside leaf cells, the decision says wh
 """
 
 from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from extender.cells.model import (
     OPPORTUNISTIC,
@@ -22,13 +22,14 @@ from extender.cells.model import (
     Place,
     Preempt,
     Reject,
+    Seat,
     Wait,
 )
 from extender.queue.model import QueuedPod
 from extender.queue.ports import Cells, Nodes
 from extender.queue.queued_gang import QueuedGang
 from policy.pod_resources import Shortage
-from policy.submission import NodeName, PodUid
+from policy.submission import GangKey, NodeName, PodUid
 
 _TRIES = 12
 _NO_NODES: dict[NodeName, None] = {}
@@ -46,6 +47,10 @@ class Choice:
     seats: Mapping[PodUid, NodeName] = field(default_factory=dict)
     """The node of each member, where they were placed apart."""
     shortage: Shortage | None = None
+    kept: Sequence[Seat] = ()
+    """Seats of other gangs that were left alone."""
+    reserved_for: GangKey | None = None
+    """The gang with the reservation for which alone the gang waits."""
 
 
 class RoomSearch:
@@ -59,7 +64,11 @@ class RoomSearch:
         cells: Cells,
         nodes: Nodes,
         now: float,
+        closed: Collection[NodeName] = (),
+        avoided: Collection[NodeName] = (),
     ) -> None:
+        """`closed` nodes are not used, `avoided` ones only if no others suit."""
+        self._kept: Sequence[Seat] = ()
         self._gang = gang
         self._members = members
         self._cells = cells
@@ -67,13 +76,19 @@ class RoomSearch:
         self._now = now
         is_free = gang.first.request.ignores_candidates
         self._needs: tuple[Hashable, ...] = () if is_free else tuple(_by_need(members))
-        closed = nodes.closed_to([pod.uid for pod in members])
+        closed = [*nodes.closed_to([pod.uid for pod in members]), *closed]
         self._closed = {**gang.refused_nodes, **dict.fromkeys(closed)}
-        avoided = () if is_free else (node for pod in members for node in pod.avoids)
-        self._avoided = [node for node in dict.fromkeys(avoided) if node not in self._closed]
+        failed = () if is_free else (node for pod in members for node in pod.avoids)
+        self._avoided = [
+            node for node in dict.fromkeys((*failed, *avoided)) if node not in self._closed
+        ]
 
-    def choose(self, request: MemberRequest) -> Choice:
-        """Decide about a member and, if its gang has no place yet, about all of them."""
+    def choose(self, request: MemberRequest, kept: Sequence[Seat] = ()) -> Choice:
+        """Decide about a member and, if its gang has no place yet, about all of them.
+
+        `kept` are seats of other gangs that it leaves alone.
+        """
+        self._kept = kept
         if self._cells.is_preempting(self._gang.key):
             reserved = self._search(request, self._nodes.freeable)
             if not isinstance(reserved.decision, Wait):
@@ -109,7 +124,11 @@ class RoomSearch:
         for _ in range(_TRIES):
             parts = [self._part(group, closed) for group in groups]
             decision = self._cells.plan(
-                request, candidate_nodes=parts[0].nodes, now=self._now, parts=parts
+                request,
+                candidate_nodes=parts[0].nodes,
+                now=self._now,
+                parts=parts,
+                kept=self._kept,
             )
             if not isinstance(decision, Place):
                 return None
@@ -117,7 +136,13 @@ class RoomSearch:
             crowded = self._nodes.crowded(seats.items(), needs=self._needs, ending=())
             if not crowded:
                 nodes = parts[0].nodes
-                return Choice(decision=decision, candidates=nodes, parts=parts, seats=seats)
+                return Choice(
+                    decision=decision,
+                    candidates=nodes,
+                    parts=parts,
+                    seats=seats,
+                    kept=self._kept,
+                )
             closed.update(dict.fromkeys(crowded, 0.0))
         return None
 
@@ -133,7 +158,7 @@ class RoomSearch:
         if not is_waiting or isinstance(self._plan(request, all_nodes), Wait):
             return found
         shortage = self._nodes.shortage(self._needs, without=self._closed)
-        return Choice(decision=found.decision, candidates=found.candidates, shortage=shortage)
+        return replace(found, shortage=shortage)
 
     def _search(
         self,
@@ -154,7 +179,7 @@ class RoomSearch:
             decision = self._plan(request, candidates)
             crowded = self._crowded(decision)
             if not crowded and not (limits and isinstance(decision, Wait)):
-                return Choice(decision=decision, candidates=candidates)
+                return Choice(decision=decision, candidates=candidates, kept=self._kept)
             closed.update({node: 0.0 for node, count in crowded.items() if not count})
             limits |= {node: count for node, count in crowded.items() if count}
             is_last = not crowded
@@ -165,7 +190,8 @@ class RoomSearch:
                     return limited
             if is_last:
                 break
-        return Choice(decision=self._plan(request, _NO_NODES), candidates=_NO_NODES)
+        decision = self._plan(request, _NO_NODES)
+        return Choice(decision=decision, candidates=_NO_NODES, kept=self._kept)
 
     def _within(
         self, request: MemberRequest, nodes: dict[NodeName, None], counts: dict[NodeName, int]
@@ -173,13 +199,15 @@ class RoomSearch:
         """Plan with at most so many members on some nodes; None if that fails."""
         size = max(pod.request.leaf_count for pod in self._members)
         limits = {node: count * size for node, count in counts.items()}
-        decision = self._cells.plan(request, candidate_nodes=nodes, now=self._now, limits=limits)
+        decision = self._cells.plan(
+            request, candidate_nodes=nodes, now=self._now, limits=limits, kept=self._kept
+        )
         if not isinstance(decision, Place) or self._crowded(decision):
             return None
-        return Choice(decision=decision, candidates=nodes, limits=limits)
+        return Choice(decision=decision, candidates=nodes, limits=limits, kept=self._kept)
 
     def _plan(self, request: MemberRequest, candidates: Collection[NodeName]) -> Decision:
-        return self._cells.plan(request, candidate_nodes=candidates, now=self._now)
+        return self._cells.plan(request, candidate_nodes=candidates, now=self._now, kept=self._kept)
 
     def _crowded(self, decision: Decision) -> Mapping[NodeName, int]:
         """Return the nodes that lack room for what a decision puts there, and how many fit."""

@@ -11,6 +11,8 @@ from extender.queue.model import LeafCounts, QueuedPod
 from extender.queue.queued_gang import QueuedGang
 from policy.submission import GangKey, PodUid
 
+_RENEW_SECONDS = 5.0
+
 
 class SeenGangs:
     """Gangs by name and by pod."""
@@ -20,6 +22,9 @@ class SeenGangs:
         self._gang_of: dict[PodUid, GangKey] = {}
         self._changed: set[GangKey] = set()
         self._finished: dict[GangKey, dict[str, LeafCounts]] = {}
+        self.unfinished: dict[GangKey, None] = {}
+        """Gangs of which only some members run, and gangs whose victims are ending."""
+        self._renew_at = 0.0
         self._youngest = 0.0
         """When the youngest of all pods that were seen was created."""
 
@@ -84,7 +89,28 @@ class SeenGangs:
     def forget(self, key: GangKey) -> None:
         """Forget a gang without pods."""
         del self._gangs[key]
+        self.unfinished.pop(key, None)
         self._changed.discard(key)
+
+    def note_unfinished(self, gang: QueuedGang, *, now: float) -> None:
+        """Note whether a gang is unfinished."""
+        if gang.is_unfinished(now):
+            self.unfinished[gang.key] = None
+        else:
+            self.unfinished.pop(gang.key, None)
+
+    def is_renewal_due(self, now: float) -> bool:
+        """Tell whether leases of unfinished gangs are to be renewed now, and note that they are.
+
+        A part of a gang is of no use, and what slow victims leave must still be reserved when they
+        have ended.
+        """
+        if now < self._renew_at:
+            return False
+        self._renew_at = now + _RENEW_SECONDS
+        for key in list(self.unfinished):
+            self.note_unfinished(self._gangs[key], now=now)
+        return True
 
     def note_change(self, key: GangKey) -> None:
         """Mark a gang as changed."""

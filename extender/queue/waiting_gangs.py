@@ -30,6 +30,7 @@ class WaitingGangs:
         self.in_order = self._order.in_order
         self.pools = self._order.pools
         self.head = self._order.head
+        self.first_of = self._order.first_of
         self._heads: list[tuple[Place, int, Line]] = []
         """A heap with the first gang of every line that may be planned, and outdated entries; the
         number keeps lines from being compared."""
@@ -160,7 +161,7 @@ class WaitingGangs:
         self._apply_wake()
         line, rank = self._entries[gang]
         take_out(self._new, (rank, gang))
-        line.kind.refuse(line)
+        line.kind.refuse(line, fits_no_gap=lack is Lack.GAP)
         self._sleepers.add(line.kind, lack)
 
     def wake(self, freed: FreedCells | None = None) -> None:

@@ -122,6 +122,8 @@ class Run:
     """Whether a pod of it was seen that had not ended: otherwise it may be recorded already."""
     is_told: bool = False
     """Whether it was described since it began to be followed."""
+    known_extent: str = ""
+    """The extent that the history knows, if that is beyond the pods that are known here."""
 
     began: float = NEVER
     """When its first pod was created."""
@@ -138,6 +140,15 @@ class Run:
     def has_ended(self) -> bool:
         """Whether all its pods have ended."""
         return not self.live
+
+    @property
+    def extent(self) -> str:
+        """When its last pod was created, and how many pods it has: a text that sorts like them.
+
+        It tells which of two descriptions knows more of a run that went on.
+        """
+        last = max(pod.seen.life.created for pod in self.pods.values())
+        return max(f"{last:017.3f} {len(self.pods):06}", self.known_extent)
 
     @property
     def left(self) -> float:

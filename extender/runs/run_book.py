@@ -140,6 +140,15 @@ class RunBook:
         for run in runs:
             self._changed[run.name] = run, dict.fromkeys(run.pods)
 
+    def adopt(self, uid: PodUid, extent: str) -> bool:
+        """The history knows so much of a pod's run; if it is more, the run is described again."""
+        run = self._run_of.get(uid)
+        if run is None or extent <= run.extent:
+            return False
+        run.known_extent = extent
+        self.mark([run])
+        return True
+
     def forget(self, run: Run) -> None:
         """An ended run is recorded."""
         if self._ended.get(run.name) is run:
@@ -170,6 +179,7 @@ class RunBook:
         run.admitted = _earlier(run.admitted, twin.admitted)
         run.released = _earlier(run.released, twin.released)
         run.was_live = run.was_live or twin.was_live
+        run.known_extent = max(run.known_extent, twin.known_extent)
         self._drop(twin)
         self._run_of |= dict.fromkeys(run.pods, run)
         self.mark([run])

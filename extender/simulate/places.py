@@ -13,9 +13,10 @@ from extender.feeds.pod_feed import PodSink
 from extender.feeds.pod_needs import PodNeeds
 from extender.planning.cluster_cells import ClusterCells
 from extender.planning.queued_pods import QueuedPods
-from extender.queue.member_places import preview_unplaced, unready_request
+from extender.queue.member_places import unready_request
 from extender.queue.notices import full_gang
 from extender.queue.queued_gang import QueuedGang
+from extender.queue.reserve.backfill import Guards, preview_beside
 from kube.read.managed_pod import ManagedPod
 from kube.read.pod_resources import read_node_pod
 from policy.errors import RequestError
@@ -37,6 +38,7 @@ class PlaceSimulator:
         needs: PodNeeds,
         queued: QueuedPods,
         reason_to_hold: ReasonToHold,
+        reservations: Guards,
         clock: Clock,
     ) -> None:
         self._cells = cells
@@ -44,6 +46,7 @@ class PlaceSimulator:
         self._needs = needs
         self._queued = queued
         self._reason_to_hold = reason_to_hold
+        self._reservations = reservations
         self._clock = clock
 
     def place_stepwise(
@@ -121,4 +124,6 @@ class PlaceSimulator:
             others = (name for name in self._cells.cluster.nodes if name not in nodes)
             gang.refused_nodes = dict.fromkeys(others, inf)
         now = self._clock.monotonic()
-        return preview_unplaced(gang, self._cells, self._needs.nodes, now=now)
+        return preview_beside(
+            gang, self._reservations, cells=self._cells, nodes=self._needs.nodes, now=now
+        )

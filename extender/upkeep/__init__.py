@@ -18,5 +18,6 @@ reconciler          Differences between the engine and the pods: found, correcte
 recovery            From nothing to the first answer, when a replica becomes the leader.
 reranker            Gangs get the priorities that their classes have now.
 unasked_preemption  Preemption for pods where kube-scheduler does not ask for it.
+waiting_ages        What counts of a gang's time as waiting, and what it keeps.
 waker               Refused pods that would fit now are shown to kube-scheduler again.
 """

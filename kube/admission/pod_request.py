@@ -7,7 +7,7 @@ from uuid import NAMESPACE_URL, UUID, uuid5
 
 from kube import marks
 from kube.admission.pod_groups import with_group
-from kube.admission.pod_shapes import check_fixed, origin_of
+from kube.admission.pod_shapes import check_fixed, longest_run, origin_of
 from kube.admission.submitter import Sender, identify
 from kube.read.gangs import GangForm
 from kube.read.managed_pod import ManagedPod, charged_gang
@@ -71,7 +71,7 @@ def build_pod_request(
     decision = _decision_id(request_uid)
     paying = _paying_group(pod, policy, user=user, groups=groups)
     origin = origin_of(pod, user=user, groups=groups, identity=policy.identity)
-    shapes = policy.shapes.matching(origin)
+    shapes = (*policy.shapes.matching(origin), *longest_run(pod, policy))
     check_fixed(pod, shapes)
     shaped = shape_pod(obj, shapes, user=origin.user)
     amounts = read_requests(mapping(obj.get("spec")) if shaped.spec is None else shaped.spec)

@@ -20,6 +20,8 @@ from policy.shaping import PodOrigin, Shape
 from policy.submission import GroupName, UserName, VcName
 
 Obj = Mapping[str, Any]
+LONGEST_RUN = "longest-run"
+"""The name under which a limit of the Queues document is listed among the shapes of a pod."""
 _VC_PATH = f"metadata.labels[{marks.VC_LABEL}]"
 
 
@@ -56,6 +58,18 @@ def origin_of(
         namespace=pod.namespace,
         labels=pod.labels,
     )
+
+
+def longest_run(pod: ManagedPod, policy: Policy) -> tuple[Shape, ...]:
+    """Return the shape that limits the run of a pod by the Queues document, if that enforces it.
+
+    It goes by the class that the pod asks for: its shapes are known before its class is decided.
+    """
+    rules = policy.queues.run_time
+    longest = rules.longest_of(pod.class_name or policy.classes.default)
+    if not rules.enforce or longest is None:
+        return ()
+    return (Shape(name=LONGEST_RUN, max_run_seconds=int(longest)),)
 
 
 def check_fixed(pod: ManagedPod, shapes: tuple[Shape, ...]) -> None:

@@ -142,7 +142,7 @@ SELECT * FROM gang_history WHERE ended_at IS NULL AND run > $1 ORDER BY run LIMI
 
 -- name: recorded_pods
 -- Which pods are recorded, and whether their runs have ended.
-SELECT p.pod_uid, h.ended_at IS NOT NULL AS has_ended,
+SELECT p.pod_uid, h.ended_at IS NOT NULL AS has_ended, h.extent,
     (h.members -> p.pod_uid ->> 'certainty')::integer AS certainty,
     h.members -> p.pod_uid ->> 'told' AS told
 FROM run_pods AS p JOIN gang_history AS h USING (run)
@@ -489,3 +489,15 @@ GROUP BY l.leaf_counts, asked.labels
 -- name: seen_nodes_version
 -- A number that grows with every change of the nodes; it does not when one is old enough to be forgotten.
 SELECT coalesce(max(s.changed), 0) FROM seen_nodes AS s
+
+-- name: save_promises
+-- Write promises of starts that were made or have changed; forget those that ended long ago.
+SELECT save_promises($1, $2, $3::jsonb, $4, $5)
+
+-- name: promises
+-- The promises in force and those that ended lately, youngest first.
+SELECT p.namespace, p.gang, p.owner, p.made_at, p.ended_at, p.body::text AS body
+FROM promises AS p
+WHERE p.ended_at IS NULL OR p.ended_at >= $1
+ORDER BY p.ended_at IS NOT NULL, p.made_at DESC
+LIMIT $2

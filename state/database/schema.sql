@@ -139,6 +139,7 @@ CASE
     ELSE tstzrange(COALESCE(held_from, started_at), ended_at)
 END,
     predictions jsonb NOT NULL DEFAULT '{}'::jsonb,
+    extent text COLLATE "C" NOT NULL DEFAULT ''::text,
     CONSTRAINT gang_history_pkey PRIMARY KEY (run)
 );
 CREATE INDEX gang_history_asked ON public.gang_history USING btree (asked_at DESC, run DESC);
@@ -229,6 +230,17 @@ TABLE past_charges (
 CREATE INDEX past_charges_gang ON public.past_charges USING btree (namespace, gang, id DESC);
 CREATE INDEX past_charges_held ON public.past_charges USING gist (tstzrange(charged_at, ended_at));
 CREATE INDEX past_charges_user ON public.past_charges USING btree (user_name, id DESC);
+
+TABLE promises (
+    namespace text NOT NULL,
+    gang text NOT NULL,
+    owner text NOT NULL,
+    made_at timestamp with time zone NOT NULL,
+    ended_at timestamp with time zone,
+    body jsonb NOT NULL,
+    CONSTRAINT promises_pkey PRIMARY KEY (namespace, gang, owner, made_at)
+);
+CREATE INDEX promises_ended ON public.promises USING btree (ended_at);
 
 TABLE queued_gangs (
     namespace text NOT NULL,
@@ -351,9 +363,11 @@ FUNCTION forget_past(text,date,integer,integer) RETURNS integer SECURITY DEFINER
 
 FUNCTION grant_other_rights() RETURNS void; -- be3e6181253def3e84ceabc08fece2f3
 
-FUNCTION grant_rights() RETURNS void; -- f5cedfa95d11ccda1f9429dabecb6a10
+FUNCTION grant_rights() RETURNS void; -- 771de2a0844cbf3df5f2708f562472af
 
 FUNCTION grant_rights_before_counts() RETURNS void; -- 4bbaf83e70e547dcb8a93d95671b00a9
+
+FUNCTION grant_rights_before_promises() RETURNS void; -- f3358a18828a9f5e0dd4fc329c79e5d8
 
 FUNCTION grant_rights_before_runs() RETURNS void; -- a56eb9e4ed9bc597a987357b029f49b3
 
@@ -421,11 +435,11 @@ FUNCTION merge_members(jsonb,jsonb) RETURNS jsonb; -- 358f5c2d521c5ef8784486230b
 
 FUNCTION merge_predictions(jsonb,jsonb) RETURNS jsonb; -- 125adf3c671758832b6646be28b72b7b
 
-FUNCTION merge_runs(gang_history,gang_history) RETURNS gang_history; -- 4391b2a576850a95a621324a6c565679
+FUNCTION merge_runs(gang_history,gang_history) RETURNS gang_history; -- e6ff6ee001e33eb682837dcdaf1db46c
 
 FUNCTION observe_nodes(text,bigint,jsonb,text[],interval,timestamp with time zone) RETURNS void SECURITY DEFINER SET search_path=public, pg_temp; -- 8572f4e111755b5d95b9338a94a8476b
 
-FUNCTION record_run(gang_history) RETURNS void; -- df48e2785cf6ae13e6cc72aed869ba7a
+FUNCTION record_run(gang_history) RETURNS void; -- df9bfce8c7a149d2f9ac66a594183533
 
 FUNCTION record_runs(jsonb) RETURNS void SECURITY DEFINER SET search_path=public, pg_temp; -- c0805bab5ac4da540b6ead1ceabf3a18
 
@@ -434,6 +448,8 @@ FUNCTION retain_nodes(text,bigint,text[],timestamp with time zone) RETURNS void 
 FUNCTION run_holds(gang_history) RETURNS TABLE(since timestamp with time zone, until timestamp with time zone, leaf_count integer, leaf_type text); -- 815fafc1c062a3fed3a1c4be489502bc
 
 FUNCTION runs_between(timestamp with time zone,timestamp with time zone) RETURNS TABLE(run text, gang text, user_name text, group_name text, vc text, class text, leaf_type text, leaf_count integer, hours double precision); -- 6c831e0c26f7e5e395635b9303dd6f56
+
+FUNCTION save_promises(text,bigint,jsonb,interval,timestamp with time zone) RETURNS void SECURITY DEFINER SET search_path=public, pg_temp; -- e64fb0a84a33f61edb153c9d8ae0f88e
 
 FUNCTION split_days(timestamp with time zone,timestamp with time zone) RETURNS TABLE(day date, micros bigint, is_last boolean); -- 5d7b16aa2b95bc938db7646cea4eb539
 

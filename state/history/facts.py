@@ -4,8 +4,9 @@ The extender's leader describes a run whenever it changes, with those of its pod
 records arrive in any order, some of them twice, some from a leader that does not lead any more. So
 they are merged by rules for which order and repetition do not matter:
 
-- Of two descriptions the one with the greater pair of `certainty` and `stamp` counts: a known end
-  before a presumed end, that before none, and then the later observation.
+- Of two descriptions the one counts that knows of a later pod (`extent`), since a run may go on
+  after its end; then a known end before a presumed end, that before none; then the later
+  observation (`stamp`). Descriptions of older releases have no extent, and are compared without.
 - The earliest of each time counts, except that of the end, which belongs to the description.
 - Of each kind of prediction the one with the least stamp counts: the first.
 - All nodes and all pods count; of two descriptions of a pod the greater pair counts, too. Why
@@ -103,6 +104,9 @@ class GangFacts:
     """The leadership term and the time of the observation, as a text that sorts like them."""
     predictions: Mapping[str, Prediction] = field(default_factory=dict)
     """What was predicted, by kind; each with the stamp of the leader that made it."""
+    extent: str = ""
+    """When its last pod was created, and how many pods it has had, as a text that sorts like
+    them."""
 
 
 _EARLIEST: Final = (
@@ -116,7 +120,7 @@ _OLD_NAMES: Final = _NAMES[: _NAMES.index("preempted_for") + 1]
 
 def merge(one: GangFacts, other: GangFacts) -> GangFacts:
     """Return the facts of two descriptions of one run, under the name of the first."""
-    newer = max(one, other, key=lambda facts: (facts.certainty, facts.stamp))
+    newer = other if _is_newer(other, one) else one
     earliest: dict[str, Any] = {
         name: _earlier(getattr(one, name), getattr(other, name)) for name in _EARLIEST
     }
@@ -126,8 +130,16 @@ def merge(one: GangFacts, other: GangFacts) -> GangFacts:
         nodes=tuple(sorted({*one.nodes, *other.nodes})),
         members=_merge_members(one.members, other.members),
         predictions=_merge_predictions(one.predictions, other.predictions),
+        extent=max(one.extent, other.extent),
         **earliest,
     )
+
+
+def _is_newer(one: GangFacts, other: GangFacts) -> bool:
+    mine, theirs = ((facts.certainty, facts.stamp) for facts in (one, other))
+    if one.extent and other.extent:
+        return (one.extent, *mine) > (other.extent, *theirs)
+    return mine > theirs
 
 
 def _earlier(one: datetime | None, other: datetime | None) -> datetime | None:

@@ -90,6 +90,8 @@ class RecordedPod:
     has_run_ended: bool
     told: str | None = None
     """Why Cellgate ended it, if it did."""
+    extent: str = ""
+    """The extent of its run."""
 
 
 class RunHistory(Protocol):
@@ -178,6 +180,7 @@ class PostgresHistory:
                 certainty=Certainty(row["certainty"] or 0),
                 has_run_ended=row["has_ended"],
                 told=row["told"],
+                extent=row["extent"],
             )
             for row in rows
         }

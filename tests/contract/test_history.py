@@ -79,6 +79,49 @@ async def test_a_run_is_known_whole_in_whatever_order_it_was_told(
     assert await stores.runs() == [_WHOLE]
 
 
+_GOES_ON = replace(
+    _RUNS, extent="9 2", stamp="4", members={"p3": a_member("4", bound=NOON.isoformat())}
+)
+_ENDED_AGAIN = replace(
+    _GOES_ON,
+    stamp="5",
+    ended_at=NOON + 8 * HOUR,
+    outcome="failed",
+    certainty=Certainty.KNOWN,
+    members={"p3": a_member("5", certainty=Certainty.KNOWN, how="failed", bound=NOON.isoformat())},
+)
+
+
+def _as_run(facts: GangFacts, number: int) -> GangFacts:
+    """Return the same facts of another run."""
+    members = {f"{uid} of {number}": member for uid, member in facts.members.items()}
+    return replace(facts, run=f"r{number}", members=members)
+
+
+@pytest.mark.parametrize("ends", [False, True], ids=["goes on", "ends again"])
+async def test_a_run_that_went_on_after_its_end_is_as_it_is_said_of_all_its_pods(
+    stores: Stores, ends: bool
+) -> None:
+    told = [replace(one, extent="5 1") for one in (_ENDED, _PRESUMED)] + [_GOES_ON]
+    last = _ENDED_AGAIN if ends else _GOES_ON
+    for number, order in enumerate(permutations([*told, last])):
+        await stores.tell(*(_as_run(one, number) for one in order))
+    found = await stores.runs()
+    expected = replace(last, run="", members={}, nodes=("n1", "n2"))
+    assert [replace(run, run="", members={}) for run in found] == [expected] * 24
+    assert len(await stores.history.open_runs(100)) == (0 if ends else 24)
+    span = NOON, NOON + 8 * HOUR
+    assert sum(one.gangs for one in await stores.history.hours_between(*span)) == 24
+
+
+async def test_a_description_of_an_older_release_counts_by_its_end_and_stamp(
+    stores: Stores,
+) -> None:
+    await stores.tell(replace(_RUNS, extent="9 2"), _ENDED)
+    [run] = await stores.runs()
+    assert (run.extent, run.outcome) == ("9 2", "preempted")
+
+
 async def test_a_run_that_two_leaders_name_differently_is_found_by_its_pods(
     stores: Stores,
 ) -> None:
@@ -95,9 +138,13 @@ async def test_recorded_pods_say_how_well_their_end_is_known(stores: Stores) -> 
     await stores.tell(_RUNS)
     running = RecordedPod(certainty=Certainty.NO_END, has_run_ended=False)
     assert await stores.history.recorded(["p2", "p9"]) == {"p2": running}
-    await stores.tell(_PRESUMED)
-    presumed = RecordedPod(certainty=Certainty.PRESUMED, has_run_ended=True)
+    await stores.tell(replace(_PRESUMED, extent="5 1"))
+    presumed = RecordedPod(certainty=Certainty.PRESUMED, has_run_ended=True, extent="5 1")
     assert await stores.history.recorded(["p2"]) == {"p2": presumed}
+    await stores.tell(_GOES_ON)
+    assert await stores.history.recorded(["p2"]) == {
+        "p2": replace(presumed, has_run_ended=False, extent="9 2")
+    }
 
 
 async def test_why_cellgate_ended_a_pod_is_kept(stores: Stores) -> None:
@@ -226,6 +273,7 @@ def _random_facts(dice: Random, step: int, number: int) -> GangFacts:
         nodes=tuple(dice.sample(["n1", "n10", "n2", "N3", "ö"], dice.randrange(5))),
         outcome=dice.choice(["failed", "succeeded"]),
         certainty=dice.choice([Certainty.PRESUMED, Certainty.KNOWN]),
+        extent=dice.choice(["", "1 1", "1 2", "2 1"]),
         stamp=stamp,
         members=members,
     )

@@ -6,13 +6,18 @@ from collections.abc import AsyncIterator
 import pytest
 import pytest_asyncio
 
-from tests.controlplane.api import JsonObject
+from tests.controlplane.api import ApiError, JsonObject
 from tests.controlplane.binaries import Binaries
 from tests.controlplane.cluster import ControlPlane, ControlPlaneOptions
 from tests.controlplane.waiting import poll_until
 from tests.support.installed.gangs import create, end, gang_pods, running
 from tests.support.installed.installation import Installation, installed
-from tests.support.installed.policies import delete_policy, put_policy
+from tests.support.installed.policies import (
+    CONFIG_MAPS,
+    delete_policy,
+    policy_of_admin,
+    put_policy,
+)
 from tests.support.kube.pods import a_new_pod
 from tests.support.kube.workloads import a_template, a_workload
 
@@ -175,6 +180,54 @@ async def test_every_waiting_gang_is_listed_and_its_pods_say_why(
     )
     assert condition_of(started)["status"] == "True"
     assert "message" not in condition_of(started)
+
+
+def _queues(*, gold: str) -> str:
+    level = "levels: [{name: all, strategy: fifo, worth: {userLevel: 1h}}]"
+    return f"{level}\nuserLevels: {{gold: [{gold}]}}\n"
+
+
+async def until_queued(cellgate: Installation, *gangs: str) -> list[JsonObject]:
+    """The queue, once these gangs wait in this order."""
+    found: list[JsonObject] = []
+
+    async def look() -> bool:
+        found[:] = (await cellgate.inspect("/v1/queue"))["items"]
+        return [one["gang"].split("/")[1] for one in found] == list(gangs)
+
+    await poll_until(look, deadline_seconds=15, explain=lambda: f"queue: {found}")
+    return found
+
+
+async def test_admins_choose_in_which_order_gangs_start(
+    plane: ControlPlane, cellgate: Installation, pods: str
+) -> None:
+    await put_policy(plane, "queues", _queues(gold="bob"))
+    await create(plane, pods, gang_pods("first", size=2, gpus=8))
+    await running(plane, pods, "first", size=2)
+    await create(plane, pods, gang_pods("early", size=2, gpus=8), user="bob")
+    await asyncio.sleep(1.1)  # times of creation are whole seconds
+    await create(plane, pods, gang_pods("late", size=2, gpus=8), user="alice")
+    await until_queued(cellgate, "early", "late")
+
+    await put_policy(plane, "queues", _queues(gold="alice"))
+    ahead, behind = await until_queued(cellgate, "late", "early")
+    assert "the level of user alice is worth 1 h of at most 1 h" in ahead["explanation"]
+    assert behind["ahead"]["gang"] == ahead["gang"]
+    assert 3500 < behind["ahead"]["bySeconds"] < 3600
+
+    bad = policy_of_admin("queues", "levels: [{name: all, strategy: best, worth: {size: 1h}}]\n")
+    with pytest.raises(ApiError) as refused:
+        await plane.api.replace(f"{CONFIG_MAPS}/cellgate-queues", bad)
+    for problem in ("levels[0].strategy: must be fifo", 'levels[0].worth.size: "size" is not'):
+        assert problem in str(refused.value)
+
+    await end(plane, pods, "first", size=2)
+    await running(plane, pods, "late", size=2)
+    await until_queued(cellgate, "early")
+    await end(plane, pods, "late", size=2)
+    await running(plane, pods, "early", size=2)
+    await delete_policy(plane, "queues")
 
 
 async def test_pods_are_told_while_no_extender_leads(

@@ -66,6 +66,30 @@ DOCUMENTS: dict[str, dict[str, Any]] = {
             }
         ],
     },
+    "queues": {
+        **HEAD,
+        "kind": "Queues",
+        "levels": [
+            {
+                "name": "a",
+                "who": {"classes": ["prod"], "when": "leafCells <= 8"},
+                "strategy": "fifo",
+            },
+            {
+                "name": "b",
+                "strategy": "formula",
+                "worth": {"class": "1h"},
+                "formula": "worth.class * class",
+                "promoteAfter": "7d",
+            },
+        ],
+        "userLevels": {"gold": ["alice"], "silver": []},
+        "fairShare": {"halfLife": "7d", "weights": {"vision": 2}},
+        "runTime": {"cap": "24h", "longest": {"default": "7d"}, "enforce": True},
+        "reservation": {"perPool": 1, "after": "10m", "backfillQuantile": 0.9},
+        "preemption": {"minimumRun": "30m"},
+        "expectedStart": {"coverage": 0.8, "samples": 8},
+    },
 }
 STRANGE: tuple[Any, ...] = (
     None, "", -1, 3.5, True, [], {}, "(", "> x", {"a": 1}, ["x"], [{}], 10**30, "a" * 400, "\0",

@@ -122,7 +122,7 @@ class Chaos:
             await replica.log.flush()
             await replica.recorder.check(is_leading=is_leading)
             if is_leading:
-                await replica.recorder.close_lost()
+                await replica.recorder.lost.close()
 
     async def settle(self) -> None:
         """All is well again; late records arrive, and the leader compares some times."""
@@ -144,7 +144,7 @@ class Chaos:
             self.now += 10
             await leader.at(self.now).record()
             await leader.recorder.check(is_leading=True)
-            await leader.recorder.close_lost()
+            await leader.recorder.lost.close()
         await leader.record()
         assert known <= self.recorded()
 

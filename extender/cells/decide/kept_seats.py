@@ -54,7 +54,7 @@ def _keep_promise(table: AllocationTable, vc: Vc, cell: Cell) -> None:
     table.record_undo(lambda: vc.give_back(virtual))
 
 
-def view_seats(table: AllocationTable, vc: VcName, seats: Iterable[Seat]) -> SeatsView:
+def view_seats(table: AllocationTable, vc: VcName | None, seats: Iterable[Seat]) -> SeatsView:
     """Tell which gangs hold cells of these seats, and which nodes are of no use any more."""
     holders: dict[GangKey, None] = {}
     lost: dict[NodeName, None] = {}
@@ -69,7 +69,7 @@ def view_seats(table: AllocationTable, vc: VcName, seats: Iterable[Seat]) -> Sea
     return SeatsView(holders=tuple(sorted(holders)), lost=tuple(lost))
 
 
-def _is_of_another(leaf: Cell, vc: VcName, seat: Seat) -> bool:
+def _is_of_another(leaf: Cell, vc: VcName | None, seat: Seat) -> bool:
     """Tell whether another VC has mapped a cell to a leaf, or a foreign pod stays on it."""
     if seat.claim is None:
         return False

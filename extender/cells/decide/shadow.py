@@ -40,20 +40,22 @@ class ShadowSearch:
         *,
         ends: Ends,
         kept: Iterable[Seat] = (),
+        may_preempt: bool = True,
         now: float,
     ) -> Shadow | None:
         """Return when the gang could start and where; None if it could not even then.
 
-        `kept` are the seats of other gangs of its VC that must stay usable for them.
+        `kept` are the seats of other gangs of its VC that must stay usable for them. With
+        `may_preempt` it may end victims then.
         """
         known = self._table.gangs.get(request.gang)
         if known is not None or refusal(self._table, request, known) is not None:
             return None
         ends, kept = list(ends), list(kept)
-        trial = _Trial(self._decider, request, candidates)
+        trial = _Trial(self._decider, request, candidates, may_preempt=may_preempt)
         found = self._first_fit(trial, ends[:SHADOW_ENDS], kept, now=now)
         if found is None and len(ends) > SHADOW_ENDS:
-            trial = _Trial(self._decider, request, candidates)
+            trial = _Trial(self._decider, request, candidates, may_preempt=may_preempt)
             ends = self._node_by_node(ends)[:SHADOW_NODE_ENDS]
             found = self._first_fit(trial, ends, kept, now=now)
         return found
@@ -151,8 +153,16 @@ def _whole(cell: Cell) -> Seat:
 class _Trial:
     """Plans one gang again and again, within one budget."""
 
-    def __init__(self, decider: Decider, request: MemberRequest, candidates: Candidates) -> None:
+    def __init__(
+        self,
+        decider: Decider,
+        request: MemberRequest,
+        candidates: Candidates,
+        *,
+        may_preempt: bool,
+    ) -> None:
         self._decider = decider
+        self._may_preempt = may_preempt
         self.vc = decider.vc_of(request)
         ask = decider.ask(request, candidates)
         self._ask = replace(ask, budget=SearchBudget(SHADOW_STEPS))
@@ -172,4 +182,7 @@ class _Trial:
 
     def _plan(self) -> tuple[Seat, ...]:
         decision = self._decider.plan_whole(self._ask)
-        return decision.seats if isinstance(decision, Place | Preempt) else ()
+        is_start = isinstance(decision, Place) or (
+            self._may_preempt and isinstance(decision, Preempt)
+        )
+        return decision.seats if is_start and isinstance(decision, Place | Preempt) else ()

@@ -2,4 +2,5 @@
 
 queue_routes  `/v1/queue`
 queue_view    the place of a gang as JSON: its rank, what that adds up from, the gang ahead
+reservation_view  the reservation of a gang as JSON: cells, promised start, slips
 """

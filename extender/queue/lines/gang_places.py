@@ -44,6 +44,10 @@ class GangPlaces:
         places = self._by_pool.get(pool)
         return places[0][1] if places else None
 
+    def first_of(self, pool: Pool, count: int) -> list[GangKey]:
+        """Return the best ranked gangs of a pool."""
+        return [gang for _, gang in self._by_pool.get(pool, ())[:count]]
+
 
 def take_out(places: list[Place], place: Place) -> bool:
     """Remove a place from a sorted list; return whether it was there."""

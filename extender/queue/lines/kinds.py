@@ -36,11 +36,12 @@ class LineKind:
     lines: dict[GangShape, Line] = field(default_factory=dict)
     _refused: dict[tuple[Sizes, int], None] = field(default_factory=dict)
 
-    def refuse(self, line: Line) -> None:
-        """Note that a line does not fit."""
+    def refuse(self, line: Line, *, fits_no_gap: bool = False) -> None:
+        """Note that a line does not fit: at all, or only no gap that is as short as there is."""
         line.is_refused = True
         if not self.rules_out(line.shape):
-            self._refused[line.shape.sizes, line.shape.run] = None
+            run = line.shape.run if fits_no_gap else 0
+            self._refused[line.shape.sizes, run] = None
 
     def wake(self) -> None:
         """Forget what did not fit."""
@@ -54,7 +55,8 @@ class LineKind:
         A gang that may start with its smallest members is compared with equal ones only.
         """
         if shape.request.gang_min is not None:
-            return (shape.sizes, shape.run) in self._refused
+            refused = (run for sizes, run in self._refused if sizes == shape.sizes)
+            return any(shape.run >= run for run in refused)
         return any(
             shape.run >= run and _is_at_least(shape.sizes, sizes) for sizes, run in self._refused
         )

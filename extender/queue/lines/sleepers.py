@@ -18,12 +18,16 @@ class Lack(StrEnum):
 
     OWN_CELLS = "own-cells"
     """Leaf cells that its VC was promised."""
+    GAP = "gap"
+    """A gap before a reservation: shorter runs may fit."""
     CELLS = "cells"
     """Any leaf cells that it may use, or something else."""
 
 
 def lack_of(decision: Decision) -> Lack:
     """Return what a gang waits for after a decision."""
+    if isinstance(decision, Wait) and decision.reason.code is ReasonCode.RESERVED:
+        return Lack.GAP
     is_guaranteed = decision.request.priority != OPPORTUNISTIC
     is_full = isinstance(decision, Wait) and decision.reason.code is ReasonCode.VC_FULL
     return Lack.OWN_CELLS if is_guaranteed and is_full else Lack.CELLS

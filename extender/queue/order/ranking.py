@@ -5,6 +5,7 @@ a VC makes another factor. Then gangs that wait are moved; what was decided abou
 """
 
 from collections.abc import Collection, Iterable
+from dataclasses import replace
 from heapq import heappop, heappush
 
 from extender.cells.views.listings import Stepwise
@@ -37,7 +38,7 @@ class Ranking:
         self._run_times = run_times
         self._seen = seen
         self._waiting = waiting
-        self._now = 0.0
+        self.now = 0.0
         """The last time that was told, in seconds since 1970."""
         self._ranked: dict[GangKey, Ranked] = {}
         self._of_account: dict[Account, dict[GangKey, None]] = {}
@@ -50,8 +51,10 @@ class Ranking:
         After leases that it did not use, a gang is behind all others of its level, once.
         """
         self.order.shares.leave(gang.key)
-        facts = self._facts(gang)
-        standing = self.order.standing(facts, now=self._now)
+        return self._rank(gang, self._facts(gang))
+
+    def _rank(self, gang: QueuedGang, facts: QueueFacts) -> Rank:
+        standing = self.order.standing(facts, now=self.now)
         self._note(facts, standing)
         level, rank, asked = standing.key
         return level, max(rank, gang.waits_since), asked
@@ -111,10 +114,10 @@ class Ranking:
             return
         facts = known[0]
         seconds = self.order.expected_seconds(facts)
-        ends = self._now + (rules.run_time.cap if seconds is None else seconds)
+        ends = self.now + (rules.run_time.cap if seconds is None else seconds)
         account = _account(facts)
         if self.order.shares.enter(gang, account, leaf_cells=facts.leaf_cells, ends=ends):
-            self._move_accounts(self.order.shares.refresh_group(account[0], now=self._now))
+            self._move_accounts(self.order.shares.refresh_group(account[0], now=self.now))
 
     def _move_accounts(self, accounts: Iterable[Account]) -> None:
         for account in accounts:
@@ -125,8 +128,8 @@ class Ranking:
 
     def note_time(self, now: float) -> None:
         """Promote the gangs that have waited long enough."""
-        self._now = max(self._now, now)
-        while self._promotions and self._promotions[0][0] <= self._now:
+        self.now = max(self.now, now)
+        while self._promotions and self._promotions[0][0] <= self.now:
             _, gang = heappop(self._promotions)
             self._move(gang)
 
@@ -165,9 +168,14 @@ class Ranking:
         return has_changed
 
     def _move(self, key: GangKey) -> None:
-        gang = self._seen.find(key)
-        if gang is not None and gang.pods:
-            self._waiting.move(key, self.of(gang))
+        """Rank a gang anew by what was known of it: its pods have not changed."""
+        gang, known = self._seen.find(key), self._ranked.get(key)
+        if gang is None or known is None or not gang.pods:
+            return
+        facts, expected = known[0], self._run_times.expected(key)
+        if facts.run_time != expected:
+            facts = replace(facts, run_time=expected)
+        self._waiting.move(key, self._rank(gang, facts))
 
 
 def _account(facts: QueueFacts) -> Account:

@@ -265,6 +265,12 @@ def unplanned() -> Reason:
     return explain(ReasonCode.UNPLANNED, gang="ns/bert")
 
 
+def reserved() -> Decision:
+    world = EngineWorld(a_cluster("1 nodes x 4").promising("a", node=1))
+    world.place(a_gang("old").of(4))
+    return answers.for_reservation(world.ask(a_gang("bert").of(2)), GangKey("ns", "large"))
+
+
 def gathering() -> Reason:
     return explain(ReasonCode.GATHERING, gang="ns/bert", members=2, needed=4, size=4)
 

@@ -29,7 +29,7 @@ class RunReplica:
         self.shell = Shell()
         self.log = DecisionLog(store)
         self.now = START
-        clock = Clock(monotonic=lambda: 0.0, now=lambda: self.now)
+        clock = Clock(monotonic=lambda: self.now.timestamp(), now=lambda: self.now)
         self._clock = clock
         self.registry = CollectorRegistry()
         self.recorder = RunRecorder(

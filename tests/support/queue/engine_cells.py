@@ -2,9 +2,9 @@
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 
-from extender.cells.answers import for_lack
+from extender.cells.answers import for_lack, for_reservation
 from extender.cells.engine import Engine
-from extender.cells.model import NO_LIMITS, Decision, MemberRequest, Part, Preempt
+from extender.cells.model import NO_LIMITS, Decision, MemberRequest, Part, Preempt, Seat
 from policy.pod_resources import Shortage
 from policy.submission import GangKey, NodeName, PodUid
 
@@ -33,6 +33,10 @@ class EngineCells:
         self.has_place = engine.has_place
         self.is_preempting = engine.is_preempting
         self.known_sizes = engine.known_sizes
+        self.domain = engine.domain
+        self.holders = engine.holders
+        self.shadow = engine.shadow
+        self.view_seats = engine.view_seats
         self.victim_priority = engine.victim_priority
 
     def plan(
@@ -43,10 +47,11 @@ class EngineCells:
         now: float,
         limits: Mapping[NodeName, int] = NO_LIMITS,
         parts: Sequence[Part] = (),
+        kept: Sequence[Seat] = (),
     ) -> Decision:
         self.asked += 1
         return self._engine.plan(
-            request, candidate_nodes=candidate_nodes, now=now, limits=limits, parts=parts
+            request, candidate_nodes=candidate_nodes, now=now, limits=limits, parts=parts, kept=kept
         )
 
     def apply(
@@ -58,12 +63,14 @@ class EngineCells:
         limits: Mapping[NodeName, int] = NO_LIMITS,
         parts: Sequence[Part] = (),
         shortage: Shortage | None = None,
+        kept: Sequence[Seat] = (),
+        reserved_for: GangKey | None = None,
     ) -> Decision:
         is_reserving = isinstance(decision, Preempt) and bool(decision.seats)
         if not is_reserving or self._may_preempt(decision.request.member):
             self._engine.apply(decision, now=now)
         self.on_change()
-        return for_lack(decision, shortage)
+        return for_reservation(for_lack(decision, shortage), reserved_for)
 
     def forget_member(self, member: PodUid) -> None:
         self.on_leave(member)

@@ -9,5 +9,6 @@
     usage        usage in memory beside the ledger
     log          the decision log
     history      the history of gangs
+    promises     the promise ledger
     seen_nodes   the nodes that were seen lately
 """

@@ -67,6 +67,7 @@ class MemoryHistory:
                     certainty=Certainty(member["certainty"]),
                     has_run_ended=run.ended_at is not None,
                     told=member.get("told"),
+                    extent=run.extent,
                 )
         return found
 

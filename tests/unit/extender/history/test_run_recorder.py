@@ -114,12 +114,12 @@ async def test_a_run_that_ended_while_no_extender_ran_is_closed(world: RunWorld)
     await world.leader.record()
     fresh = world.replica(epoch=2).at(100)
     fresh.lead()
-    assert await fresh.recorder.close_lost() == 1
+    assert await fresh.recorder.lost.close() == 1
     await fresh.record()
     [run] = await world.runs()
     assert (run.outcome, run.certainty) == ("deleted", Certainty.PRESUMED)
     assert run.ended_at == START + timedelta(seconds=100)
-    assert await fresh.recorder.close_lost() == 0
+    assert await fresh.recorder.lost.close() == 0
     assert fresh.count("runs_presumed_total") == 1
     # A record of a leader that saw the end arrives late, and counts.
     for pod in a_pair():
@@ -140,7 +140,7 @@ async def test_a_run_that_cellgate_was_ending_when_all_extenders_died_was_preemp
     await leader.record()
     fresh = world.replica(epoch=2)
     fresh.lead()
-    await fresh.at(100).recorder.close_lost()
+    await fresh.at(100).recorder.lost.close()
     await fresh.record()
     [run] = await world.runs()
     assert (run.outcome, run.preempted_for, run.reason) == ("preempted", "lab/gpt", _WHY)

@@ -147,3 +147,20 @@ async def test_a_gang_of_which_a_pod_was_ended_ends_whole_though_its_preemptor_g
     for name, node in (("a", "node-00"), ("b", "node-01")):
         world.shell.pods.remove(bound(name, node))
     assert not world.evictions._begun
+
+
+async def test_new_pods_of_a_gang_that_ends_are_spared_once_its_preemptor_is_gone(
+    world: EvictionWorld,
+) -> None:
+    world.shell.pods.upsert(bound("b", "node-01"))
+    async with background(world.evictions.run()):
+        await world.evictions.end(world.pod, why=WHY, is_wanted=lambda: True)
+        world.shell.pods.upsert(bound("c", "node-02"))  # its owner has created it meanwhile
+        await world.evictions.end(world.shell.pod("b"), why=WHY, is_wanted=lambda: False)
+        with pytest.raises(BackendError, match="need not end any more"):
+            await world.evictions.end(world.shell.pod("c"), why=WHY, is_wanted=lambda: False)
+        # They end for another gang, and then whole.
+        world.shell.pods.upsert(bound("d", "node-03"))
+        await world.evictions.end(world.shell.pod("c"), why=OTHER, is_wanted=lambda: True)
+        await world.evictions.end(world.shell.pod("d"), why=OTHER, is_wanted=lambda: False)
+    assert world.told == [("a", WHY), ("b", WHY), ("c", OTHER), ("d", OTHER)]

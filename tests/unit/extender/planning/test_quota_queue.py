@@ -117,6 +117,18 @@ async def test_quota_is_given_in_the_order_of_the_queues_document() -> None:
     assert [world.holds(first), world.holds(second)] == [True, False]
 
 
+async def test_gangs_of_the_same_second_are_charged_in_the_order_that_is_shown() -> None:
+    """Whatever order their pods were seen in: another leader sees them in another one."""
+    for seen in ("cab", "bca"):
+        world = QuotaQueueWorld()
+        pods = {name: queued(name, uuid4()) for name in seen}
+        for pod in pods.values():
+            world.shell.pods.upsert(pod)
+        assert [members[0].name for members in world.queue.by_rank()] == ["a", "b", "c"]
+        await world.queue.charge()
+        assert [world.holds(pods[name]) for name in "abc"] == [False, True, True]
+
+
 async def test_a_gang_is_told_which_limits_have_no_room_for_it() -> None:
     world = QuotaQueueWorld()
     pods = [queued(name, uuid4()) for name in ("first", "next", "last")]

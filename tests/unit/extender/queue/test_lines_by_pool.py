@@ -86,14 +86,16 @@ def test_a_change_of_the_cluster_wakes_all_gangs() -> None:
     assert _drain(waiting) == ["of-a", "of-b"]
 
 
-def test_a_shorter_run_is_tried_where_a_longer_one_did_not_fit() -> None:
+def test_a_shorter_run_is_tried_where_a_longer_one_did_not_fit_a_gap() -> None:
     waiting = WaitingGangs()
     _put(waiting, "long", run=5)
     _put(waiting, "short", run=2, rank=(0, 1))
     _put(waiting, "longer", run=7, rank=(0, 2))
     _drain(waiting)
     waiting.wake()
-    assert _drain(waiting) == ["long", "short"]
+    assert _drain(waiting, long=Lack.GAP) == ["long", "short"]
+    waiting.wake()
+    assert _drain(waiting) == ["long"]  # it lacks cells, however short a run is
 
 
 def test_a_pool_has_a_head_whether_or_not_it_may_fit() -> None:

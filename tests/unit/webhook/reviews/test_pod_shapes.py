@@ -168,3 +168,32 @@ def test_templates_whose_authors_write_a_submitter_are_reviewed() -> None:
         assert is_asked(hook, two)
         assert is_asked(hook, two, old=one)
         assert not is_asked(hook, three, old=two), "a change of it depends on no webhook"
+
+
+_LONGEST = "levels: [{name: all, strategy: fifo}]\nrunTime: {longest: {default: 1h, prod: 2h}"
+
+
+@pytest.mark.parametrize(
+    ("pod", "seconds"),
+    [
+        (a_pod().with_gpus(1).of_class("prod"), 7200),
+        (a_pod().with_gpus(1).of_class("test"), 3600),
+        (a_pod().with_gpus(1), 3600),
+        (a_pod().with_gpus(1).with_spec(activeDeadlineSeconds=60), 60),
+    ],
+    ids=["of its class", "of all other classes", "without a class", "its own is shorter"],
+)
+async def test_the_longest_run_of_the_queues_document_is_enforced(
+    pod: PodBuilder, seconds: int
+) -> None:
+    webhook = Webhook({"queues": f"{HEAD}Queues\n{_LONGEST}, enforce: true}}"})
+    stored = await _mutated(webhook, pod)
+    assert stored["spec"]["activeDeadlineSeconds"] == seconds
+    assert (await webhook.guard.validate(a_review(stored))).is_allowed
+    assert await _mutated(webhook, PodBuilder(stored)) == stored
+
+
+async def test_the_longest_run_is_an_assumption_unless_it_is_enforced() -> None:
+    webhook = Webhook({"queues": f"{HEAD}Queues\n{_LONGEST}}}"})
+    stored = await _mutated(webhook, a_pod().with_gpus(1))
+    assert "activeDeadlineSeconds" not in stored["spec"]

@@ -1,5 +1,7 @@
 """The planner's gangs follow the order: at once, and without new decisions."""
 
+from itertools import pairwise
+
 from extender.cells.views.listings import run_to_end
 from policy.queues.queues import DEFAULT_QUEUES, Queues
 from policy.submission import PodUid
@@ -40,6 +42,23 @@ def test_a_changed_document_orders_waiting_gangs_anew() -> None:
     world.delete(PodUid("first-1"))
     deliver(world)
     assert {one.uid for one in step(world)} >= {PodUid("b-0"), PodUid("b-1")}
+
+
+def test_gangs_of_the_same_second_are_planned_in_the_order_that_is_shown() -> None:
+    world = world_of_two_vcs()
+    submit(world, a_gang("first").of(4, 4))
+    step(world)
+    for name in ("zoe", "ada", "max"):
+        submit(world, a_gang(name).of(4, 4))
+    step(world)
+    shown = _order(world)
+    assert len(shown) == 3
+    for ended, planned in pairwise(["first", *shown]):
+        for uid in (f"{ended}-0", f"{ended}-1"):
+            world.delete(PodUid(uid))
+        deliver(world)
+        asked = {one.uid for one in step(world) if one.uid in world.pods}
+        assert asked == {f"{planned}-0", f"{planned}-1"}
 
 
 def test_a_gang_is_promoted_when_its_time_has_come() -> None:

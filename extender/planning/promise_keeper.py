@@ -1,0 +1,163 @@
+"""Tells owners about reservations, and keeps the promise ledger.
+
+A reservation that is made or slips is an Event on a pod of its gang, a log line and a metric, and
+is written to the database. The next leader reads the promises in force before it makes new ones, so
+that a sticky reservation survives a change of leaders. Nothing waits for the database: without it
+promises are written later, and a new leader starts without the old ones after a while.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Final, NoReturn
+
+from extender.feeds.pod_feed import PodSink
+from extender.metrics import ExtenderMetrics
+from extender.outcomes.pod_events import PodEvents
+from extender.planning.promise_rows import from_row, to_row
+from extender.queue.reserve.model import Reservation
+from extender.queue.reserve.reservations import Reservations
+from extender.queue.reserve.sentences import end_sentence, reserved_sentence, slip_sentence
+from policy.errors import BackendError, ConflictError
+from policy.submission import GangKey
+from service.clock import Clock
+from service.memory import BoundedMap
+from state.ledger.ledger import LeaderTerm
+from state.promises.promises import PromiseRow, PromiseStore
+
+logger = logging.getLogger(__name__)
+
+_RETRY_SECONDS: Final = 5.0
+_SHOWN: Final = timedelta(days=1)
+"""How long ended promises are shown."""
+_MOST_ENDED: Final = 5_000
+
+
+def show_time(seconds: float) -> str:
+    """Show a time as people read it."""
+    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+class PromiseKeeper:
+    """Reports changes of reservations, and writes them down."""
+
+    def __init__(
+        self,
+        *,
+        reservations: Reservations,
+        pods: PodSink,
+        events: PodEvents,
+        metrics: ExtenderMetrics,
+        term: Callable[[], LeaderTerm],
+        clock: Clock,
+    ) -> None:
+        self.store: PromiseStore | None = None
+        """Set before this replica leads; without it promises are lost with the process."""
+        self._reservations = reservations
+        self._pods = pods
+        self._events = events
+        self._metrics = metrics
+        self._term = term
+        self._clock = clock
+        self._told: dict[GangKey, Reservation] = {}
+        """The reservations in force as they were last reported."""
+        self.ended: BoundedMap[GangKey, Reservation] = BoundedMap(_MOST_ENDED)
+        """The last reservations of gangs that have none now."""
+        self._unsaved: dict[tuple[GangKey, datetime], PromiseRow] = {}
+        self._woken = asyncio.Event()
+
+    def find(self, gang: GangKey) -> Reservation | None:
+        """Return the reservation of a gang, or the last one that it had."""
+        return self._reservations.find(gang) or self.ended.get(gang)
+
+    # -- reports
+
+    def report(self, changed: Sequence[Reservation], backfilled: Sequence[GangKey]) -> None:
+        """Take in what a step of the planner has changed."""
+        for gang in backfilled:
+            self._metrics.backfilled.inc()
+            logger.info("gang uses reserved leaf cells meanwhile", extra={"gang": str(gang)})
+        for one in changed:
+            self._tell(one, self._told.pop(one.gang, None))
+            if one.end is None:
+                self._told[one.gang] = one
+            else:
+                self.ended[one.gang] = one
+            self._save(one)
+
+    def _tell(self, one: Reservation, before: Reservation | None) -> None:
+        if one.end is not None:
+            self._metrics.reservations_ended.labels(one.end).inc()
+            self._log(one, end_sentence(one.end))
+            return
+        if before is None:
+            self._metrics.reservations_made.inc()
+            self._tell_owner(one, "Reserved", reserved_sentence(one, show_time))
+        for slip in one.slips[len(before.slips) if before is not None else 0 :]:
+            self._metrics.reservation_slips.labels(slip.cause).inc()
+            self._tell_owner(one, "ReservationSlipped", slip_sentence(slip, show_time))
+
+    def _tell_owner(self, one: Reservation, reason: str, text: str) -> None:
+        self._log(one, text)
+        pod = next((pod for pod in self._pods.of_gang(one.gang) if pod.node is None), None)
+        if pod is not None:
+            self._events.reserved(pod, reason, text)
+
+    def _log(self, one: Reservation, text: str) -> None:
+        logger.info("reservation changed", extra={"gang": str(one.gang), "why": text})
+
+    def _save(self, one: Reservation) -> None:
+        if self.store is not None:
+            row = to_row(one)
+            self._unsaved[row.gang, row.made_at] = row
+            self._woken.set()
+
+    # -- the database
+
+    async def run(self) -> NoReturn:
+        """Read the promises of earlier leaders, then write every change, until cancelled."""
+        is_read = self.store is None
+        self._reservations.is_open = is_read
+        while True:
+            try:
+                is_read = is_read or await self._read()
+                await self._write()
+                await self._woken.wait()
+            except (BackendError, ConflictError) as exc:
+                self._reservations.is_open = True  # gangs must not wait for the database
+                logger.warning("promises not written, will retry", extra={"error": str(exc)})
+                await asyncio.sleep(_RETRY_SECONDS)
+
+    async def _read(self) -> bool:
+        """Take over the promises in force; those that this leader made meanwhile count more."""
+        assert self.store is not None
+        rows = await self.store.load(ended_since=self._clock.now() - _SHOWN)
+        found = [one for row in rows if (one := _read_row(row)) is not None]
+        for one in found:
+            if one.end is not None:
+                self.ended[one.gang] = one
+        promised = {one.gang: one for one in found if one.end is None}
+        made = {one.gang: one for one in self._reservations.in_force()}
+        self._told = {**promised, **made}
+        self._reservations.restore(self._told.values())
+        self._reservations.is_open = True
+        return True
+
+    async def _write(self) -> None:
+        self._woken.clear()
+        rows = dict(self._unsaved)
+        if self.store is not None and rows:
+            await self.store.save(list(rows.values()), term=self._term())
+            for key, row in rows.items():
+                if self._unsaved.get(key) is row:
+                    del self._unsaved[key]
+
+
+def _read_row(row: PromiseRow) -> Reservation | None:
+    try:
+        return from_row(row)
+    except (KeyError, TypeError, ValueError) as exc:
+        extra = {"gang": str(row.gang), "error": repr(exc)}
+        logger.warning("promise of another version not read", extra=extra)
+        return None

@@ -1,0 +1,85 @@
+"""Reservations, and what became of the start that each promised. Immutable."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from extender.cells.model import Seat
+from extender.queue.lines.shapes import Pool
+from policy.submission import GangKey, NodeName, VcName
+
+
+class SlipCause(StrEnum):
+    """Why a gang does not start when it was promised to. Stored: values do not change."""
+
+    OVERRUN = "overrun"
+    """A gang that holds reserved cells runs longer than expected."""
+    CELLS_LOST = "cells-lost"
+    """Reserved cells are bad or gone, or another VC needs them for its promise."""
+
+
+class ReservationEnd(StrEnum):
+    """How a reservation ended. Stored: values do not change."""
+
+    STARTED = "started"
+    """The gang has its places."""
+    GONE = "gone"
+    """The gang has no pods any more."""
+    NOT_WAITING = "not-waiting"
+    """The gang does not wait for cells any more: members are missing, or it is held."""
+    UNUSED = "unused"
+    """Its cells are free, but the gang waits for something else."""
+    OUTRANKED = "outranked"
+    """Another gang is ahead, and reservations are not sticky."""
+    NO_ROOM = "no-room"
+    """Cells were lost, and the gang would not even fit once others have ended."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Slip:
+    """A promised start that was put off."""
+
+    at: float
+    """When that became known, in seconds since 1970."""
+    before: float | None
+    """The start that was promised until then; None if no time was known."""
+    promised: float | None
+    """The start that is promised since then."""
+    cause: SlipCause
+    gang: GangKey | None = None
+    """The gang that runs longer."""
+    nodes: tuple[NodeName, ...] = ()
+    """The nodes whose cells are lost."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reservation:
+    """Concrete cells that are kept for a gang until it starts; times are seconds since 1970."""
+
+    gang: GangKey
+    pool: Pool
+    domain: VcName | None
+    """The VC whose gangs compete for the cells; None for opportunistic gangs."""
+    priority: int
+    """The gang's priority: gangs of a higher one that may preempt are not bound."""
+    seats: tuple[Seat, ...]
+    drained: tuple[Seat, ...] = ()
+    """Cells of the VC that must become empty, to be mapped where the seats are."""
+    nodes: tuple[NodeName, ...]
+    """The node of each seat."""
+    made_at: float
+    first_promised: float | None
+    """The start that was promised at first; None if no end of a gang was known."""
+    promised: float | None
+    """The start that is promised now."""
+    deadline: float
+    """Other gangs of the pool may use the cells only if they end before."""
+    waits_for: GangKey | None
+    """The gang whose end it waits for last."""
+    slips: tuple[Slip, ...] = ()
+    ended_at: float | None = None
+    end: ReservationEnd | None = None
+
+    @property
+    def kept(self) -> tuple[Seat, ...]:
+        """All cells that other gangs of the pool leave alone."""
+        return (*self.seats, *self.drained)

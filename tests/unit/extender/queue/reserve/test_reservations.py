@@ -1,0 +1,230 @@
+"""A large gang among small ones: what is reserved, who may use it meanwhile, and what slips."""
+
+from dataclasses import replace
+
+from extender.cells.model import ReasonCode
+from extender.queue.reserve.model import ReservationEnd, SlipCause
+from policy.queues.queues import DEFAULT_QUEUES, PreemptionRules, ReservationRules, RunTimeRules
+from policy.submission import GangKey
+from tests.support.cells.builders import GangBuilder, a_cluster, a_gang
+from tests.support.queue.timed_world import TimedWorld
+
+HOUR = 3600.0
+AFTER = 600.0
+LARGE = a_gang("large").times(4, 4)
+
+
+def a_world(**rules: object) -> TimedWorld:
+    """Four nodes of four leaf cells, all promised to one VC."""
+    cluster = a_cluster("4 nodes x 4").promising("a", node=4)
+    return TimedWorld(cluster.build(), queues=replace(DEFAULT_QUEUES, **rules))  # type: ignore[arg-type]
+
+
+def small(name: str, leaf_cells: int = 4) -> GangBuilder:
+    return a_gang(name).of(leaf_cells)
+
+
+def a_full_world(**rules: object) -> TimedWorld:
+    """Gangs that end after one to four hours use all nodes, and a large gang waits."""
+    world = a_world(**rules)
+    for hour in range(1, 5):
+        world.submit(small(f"old{hour}"), runs=hour * HOUR, predicted=hour * HOUR)
+    world.submit(LARGE, runs=HOUR)
+    return world
+
+
+def key(name: str) -> GangKey:
+    return GangKey("ns", name)
+
+
+def test_the_head_of_a_pool_gets_cells_once_it_has_waited() -> None:
+    world = a_full_world()
+    world.advance(AFTER - 1)
+    assert world.planner.reservations.in_force() == []
+    world.advance(1)
+    (one,) = world.planner.reservations.in_force()
+    assert one.gang == key("large")
+    assert sorted(one.nodes) == sorted(world.nodes)
+    assert one.first_promised == one.promised == one.deadline == 1000 + 4 * HOUR
+    assert one.waits_for == key("old4")
+
+
+def test_a_stream_of_small_gangs_does_not_keep_a_large_one_waiting() -> None:
+    world = a_full_world()
+    for number in range(100):
+        world.advance(300)
+        world.submit(small(f"new{number}", 1), runs=2 * HOUR)
+    assert world.started[key("large")] == 1000 + 4 * HOUR
+
+
+def test_without_reservations_it_would_wait_forever() -> None:
+    world = a_full_world(reservation=ReservationRules(per_pool=0))
+    for number in range(100):
+        world.advance(300)
+        world.submit(small(f"new{number}", 1), runs=2 * HOUR)
+    assert key("large") not in world.started
+
+
+def test_a_gang_that_ends_in_time_uses_the_gap() -> None:
+    world = a_full_world()
+    world.advance(1.5 * HOUR)
+    short = world.submit(small("short"), runs=HOUR, limit=HOUR)
+    assert short in world.started
+    assert world.backfilled == [short]
+    long = world.submit(small("long"), runs=9 * HOUR, limit=9 * HOUR)
+    unknown = world.submit(small("unknown"), runs=1)
+    world.advance(4 * HOUR)
+    assert world.started[key("large")] == 1000 + 4 * HOUR
+    assert world.started[long] == world.started[unknown] == 1000 + 5 * HOUR
+
+
+def test_a_gang_that_is_kept_off_is_told_for_which_gang() -> None:
+    world = a_full_world()
+    world.advance(1.5 * HOUR)
+    world.submit(small("long"), runs=9 * HOUR)
+    gang = world.planner._seen[key("long")]
+    assert gang.noticed is not None
+    assert gang.noticed.code is ReasonCode.RESERVED
+
+
+def test_shorter_gangs_of_the_same_shape_are_tried_although_a_longer_one_was_refused() -> None:
+    world = a_full_world()
+    world.advance(1.5 * HOUR)
+    world.submit(small("long"), runs=9 * HOUR, limit=9 * HOUR)
+    assert world.submit(small("short"), runs=HOUR, limit=HOUR) in world.started
+
+
+def test_a_reservation_is_kept_though_a_gang_of_a_higher_class_is_ahead() -> None:
+    world = a_full_world()
+    world.advance(1.5 * HOUR)
+    world.submit(small("urgent").at(900), runs=HOUR, may_preempt=False)
+    world.advance(3 * HOUR)
+    assert world.started[key("large")] == 1000 + 4 * HOUR
+
+
+def test_a_gang_that_could_preempt_the_large_one_does_not_end_others_instead() -> None:
+    world = a_full_world()
+    world.advance(1.5 * HOUR)
+    assert world.submit(small("urgent").at(900), runs=HOUR) in world.started
+
+
+def test_an_overrun_is_a_slip_with_the_gang_that_caused_it() -> None:
+    world = a_world()
+    for hour in range(1, 5):
+        runs = 6 * HOUR if hour == 4 else hour * HOUR
+        world.submit(small(f"old{hour}"), runs=runs, predicted=hour * HOUR)
+    world.submit(LARGE, runs=HOUR)
+    world.advance(AFTER)
+    for _ in range(7 * 60):
+        world.advance(60)
+    (last,) = [one for one in world.changes if one.end is not None]
+    assert last.end is ReservationEnd.STARTED
+    assert last.first_promised == 1000 + 4 * HOUR
+    assert last.slips
+    assert {slip.cause for slip in last.slips} == {SlipCause.OVERRUN}
+    assert {slip.gang for slip in last.slips} == {key("old4")}
+    assert world.started[key("large")] == 1000 + 6 * HOUR
+
+
+def test_cells_that_are_lost_are_replaced_and_that_is_a_slip() -> None:
+    cluster = a_cluster("5 nodes x 4").promising("a", node=4)
+    world = TimedWorld(cluster.build())
+    for hour in range(1, 5):
+        world.submit(small(f"old{hour}"), runs=hour * HOUR, predicted=hour * HOUR)
+    world.submit(LARGE, runs=HOUR)
+    world.advance(AFTER)
+    before = world.planner.reservations.find(key("large"))
+    assert before is not None
+    world.lose_node(before.nodes[0])
+    world.advance(5)
+    after = world.planner.reservations.find(key("large"))
+    assert after is not None
+    assert before.nodes[0] not in after.nodes
+    (slip,) = after.slips
+    assert slip.cause is SlipCause.CELLS_LOST
+    assert slip.nodes == (before.nodes[0],)
+    world.advance(5 * HOUR)
+    assert key("large") in world.started
+
+
+def test_without_known_ends_no_gang_uses_the_gap() -> None:
+    world = a_world()
+    for hour in range(1, 5):
+        world.submit(small(f"old{hour}"), runs=hour * HOUR)
+    world.submit(LARGE, runs=HOUR)
+    world.advance(1.5 * HOUR)
+    one = world.planner.reservations.find(key("large"))
+    assert one is not None
+    assert one.promised is None
+    assert world.submit(small("short"), runs=1, limit=1) not in world.started
+
+
+def test_the_longest_run_bounds_the_deadline() -> None:
+    rules = RunTimeRules(longest={"default": 2 * HOUR}, enforce=True)
+    world = a_full_world(run_time=rules)
+    world.advance(AFTER)
+    one = world.planner.reservations.find(key("large"))
+    assert one is not None
+    assert one.deadline == 1000 + AFTER + 2 * HOUR
+    assert one.promised == 1000 + 4 * HOUR
+
+
+def test_another_vc_is_not_kept_off() -> None:
+    cluster = a_cluster("4 nodes x 4").promising("a", node=3).promising("b", node=1)
+    world = TimedWorld(cluster.build())
+    for hour in range(1, 4):
+        world.submit(small(f"old{hour}").in_vc("a"), runs=hour * HOUR, predicted=hour * HOUR)
+    world.submit(a_gang("large").in_vc("a").times(3, 4), runs=HOUR)
+    world.advance(1.5 * HOUR)
+    assert world.planner.reservations.in_force()
+    assert world.submit(small("other").in_vc("b"), runs=9 * HOUR) in world.started
+    world.advance(2 * HOUR)
+    assert world.started[key("large")] == 1000 + 3 * HOUR
+
+
+def test_opportunistic_gangs_use_the_cells_until_they_are_needed() -> None:
+    world = a_full_world()
+    world.advance(1.5 * HOUR)
+    assert world.submit(small("guest").at(-1), runs=99 * HOUR) in world.started
+
+
+def test_opportunistic_gangs_keep_off_when_too_little_time_is_left() -> None:
+    world = a_full_world(preemption=PreemptionRules(minimum_run=HOUR))
+    world.advance(3.5 * HOUR)
+    assert world.submit(small("guest").at(-1), runs=99 * HOUR) not in world.started
+
+
+def test_a_reservation_ends_with_its_gang() -> None:
+    world = a_full_world()
+    world.advance(1.5 * HOUR)
+    assert world.submit(small("long"), runs=9 * HOUR) not in world.started
+    world.end(key("large"))
+    world.work()
+    assert world.changes[-1].end is ReservationEnd.GONE
+    assert key("long") in world.started
+
+
+def test_a_reservation_that_is_not_sticky_follows_the_head() -> None:
+    world = a_full_world(reservation=ReservationRules(sticky=False))
+    world.advance(AFTER)
+    world.submit(a_gang("urgent").times(4, 4).at(900), runs=HOUR, may_preempt=False)
+    world.advance(2 * AFTER)
+    ends = [one.end for one in world.changes if one.end is not None]
+    assert ends == [ReservationEnd.OUTRANKED]
+    assert [one.gang for one in world.planner.reservations.in_force()] == [key("urgent")]
+
+
+def test_the_next_leader_keeps_the_reservation() -> None:
+    world = a_full_world()
+    world.advance(1.5 * HOUR)
+    made = world.planner.reservations.in_force()
+    world.planner = world.build_planner(DEFAULT_QUEUES)
+    world.planner.reservations.restore(made)
+    for pod in world.pods.values():
+        world.planner.see(pod)
+    world.work()
+    assert world.planner.reservations.in_force() == made
+    urgent = world.submit(small("urgent").at(900), runs=9 * HOUR, may_preempt=False)
+    assert urgent not in world.started
+    world.advance(3 * HOUR)
+    assert world.started[key("large")] == 1000 + 4 * HOUR
