@@ -1,12 +1,17 @@
 """Run times as the product would predict them: from the runs of the trace that have ended."""
 
+from math import inf
+from typing import Final
+
 from bench.queue.trace import Job
 from extender.queue.forecast.expectation import Expectation, expect
 from extender.queue.forecast.keys import RunKeys
-from extender.queue.forecast.model import RunTime
+from extender.queue.forecast.model import NOTHING_KNOWN, RunTime
 from extender.queue.forecast.run_times import RunTimeBook
 from policy.queues.queues import Queues
 from policy.submission import GangKey
+
+_FRESH_SECONDS: Final = 60.0
 
 
 class LearnedRunTimes:
@@ -17,6 +22,8 @@ class LearnedRunTimes:
         self._book = RunTimeBook()
         self._keys: dict[GangKey, RunKeys] = {}
         self._started: dict[GangKey, float] = {}
+        self._expected: dict[RunKeys, tuple[float, RunTime]] = {}
+        """What was last expected of runs with the same keys, and when."""
         self.now = 0.0
 
     def submit(self, gang: GangKey, job: Job) -> None:
@@ -34,8 +41,14 @@ class LearnedRunTimes:
         self._book.end(str(gang), at=self.now, is_whole=is_whole)
 
     def expected(self, gang: GangKey) -> RunTime:
-        """Return how long a gang that waits is expected to run once it has started."""
-        return self._expectation(gang).run_time(elapsed=0.0, quantile=self._quantile, limit=None)
+        """Return how long a gang that waits is expected to run, as of the last minute."""
+        keys = self._keys[gang]
+        at, expected = self._expected.get(keys, (-inf, NOTHING_KNOWN))
+        if self.now - at >= _FRESH_SECONDS:
+            expectation = self._expectation(gang)
+            expected = expectation.run_time(elapsed=0.0, quantile=self._quantile, limit=None)
+            self._expected[keys] = self.now, expected
+        return expected
 
     def remaining(self, gang: GangKey, *, now: float) -> RunTime:
         """Return how long a gang that runs is expected to run from now on."""
