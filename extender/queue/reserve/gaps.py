@@ -15,6 +15,8 @@ from policy.submission import GangKey
 _CLASSIFIED = 64
 """Gangs with unknown run times that are looked at in one review."""
 _LONGEST_CLASS = 64
+_FEWEST_RUNS = 10
+"""Ended runs from which a gap is judged: one short run says little about the next one."""
 
 
 class Gaps:
@@ -53,7 +55,7 @@ class Gaps:
         domain = self._cells.domain(gang.first.request)
         binding = tuple(one for one in others if one.domain == domain and _binds(one, gang))
         free = [one for one in others if one not in binding and one.domain is not None]
-        run = self._run_times.expected(gang.key).ends_within if binding else None
+        run = self._ends_within(gang.key) if binding else None
         if binding and run is None:
             self._unknown[gang.key] = None
         minimum = self._ranking.order.queues.preemption.minimum_run
@@ -65,13 +67,23 @@ class Gaps:
             ends_at=None if run is None else self._ranking.now + run,
         )
 
+    def _ends_within(self, gang: GangKey) -> float | None:
+        """Return within which time a gang ends, safely enough to use a gap; None if unknown.
+
+        A limit is enforced. A prediction counts if enough runs have ended that it was made from.
+        """
+        run = self._run_times.expected(gang)
+        high = run.high if run.runs >= _FEWEST_RUNS else None
+        known = [seconds for seconds in (high, run.limit) if seconds is not None]
+        return min(known) if known else None
+
     def note_backfill(self, gang: GangKey, reservation: Reservation) -> None:
         """Note that a gang uses reserved cells meanwhile."""
         self._backfilled.append(gang)
 
     def classify(self, gang: QueuedGang) -> None:
         """Note how long a gang is expected to run: in half octaves, unknown times last."""
-        run = self._run_times.expected(gang.key).ends_within
+        run = self._ends_within(gang.key)
         gang.run_class = _LONGEST_CLASS if run is None else run_class(run)
 
     def classify_again(self) -> None:

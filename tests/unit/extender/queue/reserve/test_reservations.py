@@ -79,6 +79,14 @@ def test_a_gang_that_ends_in_time_uses_the_gap() -> None:
     assert world.started[long] == world.started[unknown] == 1000 + 5 * HOUR
 
 
+def test_a_prediction_from_few_runs_is_not_enough_to_use_the_gap() -> None:
+    world = a_full_world()
+    world.advance(1.5 * HOUR)
+    few = world.submit(small("few"), runs=1, predicted=1, runs_known=1)
+    assert few not in world.started
+    assert world.submit(small("many"), runs=1, predicted=1, runs_known=50) in world.started
+
+
 def test_a_gang_that_is_kept_off_is_told_for_which_gang() -> None:
     world = a_full_world()
     world.advance(1.5 * HOUR)
