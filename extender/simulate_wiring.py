@@ -1,5 +1,6 @@
 """Builds the simulation of pods that do not exist."""
 
+from extender.forecasts.submitted_gang import SubmittedGangs
 from extender.simulate.admission import AdmissionSimulator
 from extender.simulate.places import PlaceSimulator
 from extender.simulate.simulator import Simulator
@@ -43,5 +44,8 @@ def build_simulator(
             reason_to_hold=verbs.planner.reason_to_hold,
             reservations=verbs.planner.reservations.gaps,
             clock=state.clock,
+        ),
+        starts=SubmittedGangs(
+            state.forecasts.starts, pods=state.pods, sizes=state.groups, clock=state.clock
         ),
     )

@@ -327,7 +327,7 @@ class GangPlanner:
         self._waiting.remove(gang.key)
         gang.victims = ()
         if not any(map(self._is_in_use, gang.pods.values())):
-            self._places.withdraw(*gang.pods)
+            self._places.withdraw_all(gang)
 
     def _is_in_use(self, pod: QueuedPod) -> bool:
         is_written_to = self._attempts.is_under_way(pod.uid)
