@@ -1,5 +1,6 @@
 """Builds the simulation of pods that do not exist."""
 
+from extender.forecasts.submitted_gang import SubmittedGangs
 from extender.simulate.admission import AdmissionSimulator
 from extender.simulate.places import PlaceSimulator
 from extender.simulate.simulator import Simulator
@@ -41,7 +42,10 @@ def build_simulator(
             needs=state.pod_needs,
             queued=verbs.planner.to_queued,
             reason_to_hold=verbs.planner.reason_to_hold,
-            reservations=verbs.planner.reservations,
+            reservations=verbs.planner.reservations.gaps,
             clock=state.clock,
+        ),
+        starts=SubmittedGangs(
+            state.forecasts.starts, pods=state.pods, sizes=state.groups, clock=state.clock
         ),
     )

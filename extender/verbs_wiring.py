@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 from extender.feeds.requests import to_member_request
 from extender.inspection.explainer import Explainer
-from extender.inspection.waiting_view import WaitingView
+from extender.inspection.waiting_view import CELLS_QUEUE, WaitingView
 from extender.outcomes.evictions import Evictions
 from extender.outcomes.pod_events import PodEvents
 from extender.planning.action_executor import ActionExecutor
@@ -83,6 +83,9 @@ class ExtenderVerbs:
         self.queue_order = _build_queue_order(state, self.planner)
         self.waiting = _build_waiting(state, self.planner)
         self.waiting.reservation_of = self.promises.find
+        ranking = self.planner.ranking
+        state.forecasts.order = lambda: [facts.gang for facts, _ in ranking.in_order()]
+        self.waiting.expected_start = state.forecasts.starts.show
         self.explainer = _build_explainer(state, self.waiting)
 
 
@@ -145,7 +148,7 @@ def _build_waiting(state: ExtenderState, planner: PlanningLoop) -> WaitingView:
         state.outcomes.waiting,
         pods=state.pods,
         has_place=state.cluster.has_place,
-        orders={"cells": planner.ranking.in_order, "quota": lambda: _queued(state)},
+        orders={CELLS_QUEUE: planner.ranking.in_order, "quota": lambda: _queued(state)},
         lacks=quota.lacks if quota else lambda _: (),
         held_reason=planner.held_reason,
         queues=lambda: state.policies.policy.queues,

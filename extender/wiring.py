@@ -102,9 +102,7 @@ class ExtenderState:
         self.pods = PodSink(self.cluster, namespaces=self.namespaces, to_bound=to_bound_now)
         self.outcomes = self._build_outcomes()
         self.runs = self._build_runs(registry)
-        self.forecasts = ForecastLoop(
-            self.runs, history, queues=lambda: self.policies.policy.queues, clock=clock
-        )
+        self.forecasts = self._build_forecasts(registry)
         self.budgets = DisruptionBudgetSink()
         self.budget_sync = BudgetSync(budgets=self.budgets, cluster=self.cluster, pods=self.pods)
         RefusedNodes(cluster=self.cluster, pods=self.pods, metrics=self.metrics)
@@ -128,6 +126,7 @@ class ExtenderState:
             clock=self.clock,
         )
         self.topology.on_downgraded.append(outcomes.gang_downgraded)
+        self.topology.on_promoted.append(outcomes.gang_promoted)
         return outcomes
 
     def _build_runs(self, registry: CollectorRegistry) -> RunRecorder:
@@ -149,6 +148,16 @@ class ExtenderState:
             waiting=self.outcomes.waiting,
             to_bound=self.translating(to_bound),
             metrics=self.metrics,
+        )
+
+    def _build_forecasts(self, registry: CollectorRegistry) -> ForecastLoop:
+        return ForecastLoop(
+            self.runs,
+            self.history,
+            cluster=self.cluster,
+            policy=lambda: self.policies.policy,
+            clock=self.clock,
+            registry=registry,
         )
 
     def _build_reranker(self) -> Reranker:

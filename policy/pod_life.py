@@ -42,6 +42,8 @@ class PodLife:
     """How long its owner expects it to run."""
     limit_seconds: int | None = None
     """How long it may run at most."""
+    deadline_seconds: int | None = None
+    """How long its workload may take at most, its wait included."""
 
     @property
     def has_finished(self) -> bool:

@@ -3,6 +3,7 @@
 A trace is a CSV file with the columns timestamp, duration, num_gpus and cluster, as the Philly
 trace has been published in; what it does not have (user, name, image) is left out of the keys.
 
-    jobs       the jobs of a trace
-    run_times  the error of forecast run times, and what their intervals cover
+    expected_start  the error of expected starts, and what their intervals cover
+    jobs            the jobs of a trace
+    run_times       the error of forecast run times, and what their intervals cover
 """

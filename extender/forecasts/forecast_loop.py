@@ -1,18 +1,25 @@
 """Keeps the forecasts of the leader current: learns from history, predicts for waiting gangs."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Final, NoReturn
 
+from prometheus_client import CollectorRegistry
+
+from extender.cluster.reader import ClusterReader
+from extender.forecasts.queue_copy import QueueCopier
 from extender.forecasts.run_forecasts import RunForecasts
+from extender.forecasts.start_forecasts import StartForecasts
 from extender.history.run_recorder import RunRecorder
-from extender.runs.model import Run
-from policy.queues.queues import Queues
+from policy.policy import Policy
+from policy.submission import GangKey
 from service.clock import Clock
 from state.history.runs import RunHistory
 
-_EVERY_SECONDS: Final = 30.0
-_FIRST_SECONDS: Final = 2.0
+_LEAST_PAUSE_SECONDS: Final = 5.0
+_MOST_PAUSE_SECONDS: Final = 60.0
+_PAUSE_FACTOR: Final = 20.0
+"""The pause after a round, in its duration: forecasts take at most a twentieth of the time."""
 _SETTLED_SECONDS: Final = 5.0
 """By then the pods of a gang exist, so that its size is known."""
 _AT_ONCE: Final = 50
@@ -26,33 +33,47 @@ class ForecastLoop:
         recorder: RunRecorder,
         history: RunHistory | None,
         *,
-        queues: Callable[[], Queues],
+        cluster: ClusterReader,
+        policy: Callable[[], Policy],
         clock: Clock,
+        registry: CollectorRegistry,
     ) -> None:
         self._recorder = recorder
         self._clock = clock
-        self.run_times = RunForecasts(history, queues=queues, clock=clock)
+        self.order: Callable[[], Iterable[GangKey]] = tuple
+        """The gangs that wait for cells, in the order in which they are planned."""
+        self.run_times = RunForecasts(history, queues=lambda: policy().queues, clock=clock)
         """The run times of gangs, for the planner."""
         recorder.predictions = self.run_times
+        self.starts = StartForecasts(
+            QueueCopier(cluster, self.run_times, policy=policy),
+            self.run_times,
+            order=lambda: self.order(),
+            rules=lambda: policy().queues.expected_start,
+            clock=clock,
+            registry=registry,
+        )
+        """When waiting gangs are expected to start."""
 
     async def run(self) -> NoReturn:
         """Learn from the history, then predict, until cancelled."""
-        await self.run_times.load()
-        await asyncio.sleep(_FIRST_SECONDS)
+        self.starts.learn_past(await self.run_times.load())
         while True:
+            began = self._clock.monotonic()
             await self.predict()
-            await asyncio.sleep(_EVERY_SECONDS)
+            spent = self._clock.monotonic() - began
+            pause = max(_LEAST_PAUSE_SECONDS, _PAUSE_FACTOR * spent)
+            await asyncio.sleep(min(pause, _MOST_PAUSE_SECONDS))
 
     async def predict(self) -> None:
-        """Predict for gangs that wait and have no prediction, and have it recorded."""
-        runs: dict[str, Run] = {run.name: run for run in self._recorder.book}
-        self.run_times.retain(runs)
-        now = self._clock.now()
-        stamp = self._recorder.stamp()
+        """Predict for gangs that have no prediction, and have it recorded."""
+        self.run_times.retain({run.name for run in self._recorder.book})
+        now, stamp = self._clock.now().timestamp(), self._recorder.stamp()
         for number, followed in enumerate(list(self.run_times.followed)):
-            run = runs.get(followed.run)
-            is_settled = now.timestamp() - followed.asked >= _SETTLED_SECONDS
-            if run is not None and is_settled and self.run_times.predict(followed, stamp=stamp):
-                self._recorder.book.mark([run])
+            if now - followed.asked >= _SETTLED_SECONDS:
+                self.run_times.predict(followed, stamp=stamp)
             if number % _AT_ONCE == 0:
                 await asyncio.sleep(0)
+        await self.starts.update(stamp=stamp)
+        predicted = self.run_times.take_predicted()
+        self._recorder.book.mark([run for run in self._recorder.book if run.name in predicted])

@@ -25,13 +25,14 @@ from policy.queues.queues import Queues
 from policy.submission import GangKey
 from service.clock import Clock
 from service.tasks import in_slices
-from state.history.facts import RUN_TIME, GangFacts, Prediction
+from state.history.facts import RUN_TIME, START, GangFacts, Prediction
 from state.history.predictions import WHOLE_OUTCOMES, PastRun
 from state.history.runs import RunHistory
 
 logger = logging.getLogger(__name__)
 
 _RETRY_SECONDS: Final = 10.0
+_HIGH: Final = 0.9
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,6 +48,19 @@ class FollowedRun:
     estimate: float | None
     limit: float | None
     """How long its pods may run."""
+    leaf_type: str | None = None
+    ends_by: float | None = None
+    """When its workload is ended, whether it has started or not."""
+
+    def elapsed(self, now: float) -> float:
+        """Return for how long it has run."""
+        return 0.0 if self.started is None else max(0.0, now - self.started)
+
+    def limit_left(self, now: float, *, elapsed: float) -> float | None:
+        """Return how long it may run from now on, after it has run for some time."""
+        left = [] if self.limit is None else [self.limit - elapsed]
+        left += [] if self.ends_by is None else [self.ends_by - now]
+        return max(0.0, min(left)) if left else None
 
 
 class RunForecasts:
@@ -60,11 +74,16 @@ class RunForecasts:
         self._clock = clock
         self.book = RunTimeBook()
         self.is_loaded = history is None
-        self._early: dict[str, tuple[GangKey, GangFacts]] = {}
+        self._early: dict[str, tuple[GangKey, GangFacts, float | None]] = {}
         """Runs that were described before the history was read."""
         self._runs: dict[str, FollowedRun] = {}
         self._of_gang: dict[GangKey, str] = {}
-        self._predicted: dict[str, Prediction] = {}
+        self._predicted: dict[str, dict[str, Prediction]] = {}
+        """What was predicted about each run, by kind."""
+        self.on_started: list[Callable[[Prediction, float], None]] = []
+        """Called when a run has started whose start was predicted, with the moment."""
+        self._new: dict[str, None] = {}
+        """Runs with predictions that were not recorded yet."""
 
     # -- the planner's questions
 
@@ -73,15 +92,20 @@ class RunForecasts:
         run = self.run_of(gang)
         if run is None:
             return NOTHING_KNOWN
-        return self.expectation(run).run_time(elapsed=0.0, quantile=self._quantile, limit=run.limit)
+        return self.expectation(run).run_time(
+            elapsed=0.0,
+            quantile=self._quantile,
+            limit=run.limit_left(self._now(), elapsed=0.0),
+        )
 
     def remaining(self, gang: GangKey, *, now: float) -> RunTime:
         """Return how long a gang that runs is expected to run from now on."""
         run = self.run_of(gang)
         if run is None:
             return NOTHING_KNOWN
-        elapsed = 0.0 if run.started is None else max(0.0, self._now() - run.started)
-        limit = None if run.limit is None else max(0.0, run.limit - elapsed)
+        wall = self._now()
+        elapsed = run.elapsed(wall)
+        limit = run.limit_left(wall, elapsed=elapsed)
         return self.expectation(run).run_time(elapsed=elapsed, quantile=self._quantile, limit=limit)
 
     def run_of(self, gang: GangKey) -> FollowedRun | None:
@@ -105,56 +129,93 @@ class RunForecasts:
 
     # -- runs, as they are recorded
 
-    def follow(self, gang: GangKey, facts: GangFacts, *, stamp: str) -> Mapping[str, Prediction]:
-        """A run changed; return what was predicted about it."""
+    def follow(
+        self, gang: GangKey, facts: GangFacts, *, stamp: str, deadline: float | None = None
+    ) -> Mapping[str, Prediction]:
+        """A run changed; return what was predicted about it.
+
+        `deadline` is how many seconds after its start its workload is ended; a Job starts when its
+        first pod is created.
+        """
         if not self.is_loaded:
-            self._early[facts.run] = gang, facts
+            self._early[facts.run] = gang, facts, deadline
             return {}
-        run = _followed(gang, facts)
+        run = _followed(gang, facts, deadline)
         if facts.ended_at is not None:
-            return self._end(run, facts)
+            return self._end(run, facts, stamp=stamp)
+        self._note_start(run)
         self._runs[run.run] = run
         self._of_gang[gang] = run.run
         if run.started is not None:
             self.predict(run, stamp=stamp)
             self.book.begin(run.run, run.keys, at=run.started)
+        self._new.pop(run.run, None)  # it is recorded with what is returned
         return self._told(run.run)
 
-    def _end(self, run: FollowedRun, facts: GangFacts) -> Mapping[str, Prediction]:
+    def _note_start(self, run: FollowedRun) -> None:
+        """Compare the start of a run with what was predicted, when it is first seen."""
+        before = self._runs.get(run.run)
+        if run.started is None or before is None or before.started is not None:
+            return
+        told = self._told(run.run).get(START)
+        if told is not None:
+            for listener in self.on_started:
+                listener(told, run.started)
+
+    def _end(self, run: FollowedRun, facts: GangFacts, *, stamp: str) -> Mapping[str, Prediction]:
+        """Learn from a run that has ended; one that was short is predicted first, without it."""
         assert facts.ended_at is not None
+        is_followed = run.run in self._runs and run.started is not None
+        if is_followed:
+            self.predict(run, stamp=stamp)
         told = self._told(run.run)
-        if run.run in self._runs and run.started is not None:
+        self._note_start(run)
+        if is_followed and run.started is not None:
             self.book.begin(run.run, run.keys, at=run.started)
             is_whole = facts.outcome in WHOLE_OUTCOMES
             self.book.end(run.run, at=facts.ended_at.timestamp(), is_whole=is_whole)
         self._forget(run.run)
         return told
 
-    def predict(self, run: FollowedRun, *, stamp: str) -> bool:
-        """Predict how long a run takes, unless that was predicted; tell whether it is new."""
-        if run.run in self._predicted:
-            return False
-        expectation = self.expectation(run)
-        time = expectation.run_time(elapsed=0.0, quantile=0.9, limit=run.limit)
+    def predict(self, run: FollowedRun, *, stamp: str) -> None:
+        """Predict how long a run takes, unless that was predicted."""
+        if RUN_TIME in self._told(run.run):
+            return
         forecast = self.book.forecast(run.keys, now=self._now())
+        time = self.expectation(run).run_time(elapsed=0.0, quantile=_HIGH, limit=run.limit)
         if time.median is None:
-            return False
-        prediction: dict[str, Any] = {
-            "stamp": stamp,
-            "key": "owner's estimate" if not time.runs else str(forecast.kind if forecast else ""),
-            "size": size_class(run.keys.leaf_cells),
-            "median": round(time.median, 3),
-            "low": round(time.low or 0.0, 3),
-            "high": round(time.high or 0.0, 3),
-            "runs": time.runs,
-            "source": time.source,
-        }
-        self._predicted[run.run] = prediction
-        return True
+            return
+        self._tell(
+            run.run,
+            RUN_TIME,
+            {
+                "stamp": stamp,
+                "key": str(forecast.kind) if forecast and time.runs else "owner's estimate",
+                "size": size_class(run.keys.leaf_cells),
+                "median": round(time.median, 3),
+                "low": round(time.low or 0.0, 3),
+                "high": round(time.high or 0.0, 3),
+                "runs": time.runs,
+                "source": time.source,
+            },
+        )
+
+    def predict_start(self, run: FollowedRun, prediction: dict[str, Any]) -> None:
+        """Note after how long a run was predicted to start, unless that was predicted."""
+        if START not in self._told(run.run):
+            self._tell(run.run, START, prediction)
+
+    def _tell(self, run: str, kind: str, prediction: Prediction) -> None:
+        self._predicted.setdefault(run, {})[kind] = prediction
+        self._new[run] = None
+
+    def take_predicted(self) -> Collection[str]:
+        """Return the runs with predictions that are to be recorded."""
+        taken, self._new = self._new, {}
+        return taken
 
     def _told(self, run: str) -> Mapping[str, Prediction]:
-        prediction = self._predicted.get(run)
-        return {} if prediction is None else {RUN_TIME: prediction}
+        return dict(self._predicted.get(run, {}))
 
     def retain(self, runs: Collection[str]) -> None:
         """Forget runs that are not among those that exist: they have another name now."""
@@ -164,6 +225,7 @@ class RunForecasts:
     def _forget(self, run: str) -> None:
         followed = self._runs.pop(run, None)
         self._predicted.pop(run, None)
+        self._new.pop(run, None)
         self.book.forget(run)
         if followed is not None and self._of_gang.get(followed.gang) == run:
             del self._of_gang[followed.gang]
@@ -184,9 +246,9 @@ class RunForecasts:
         await in_slices(teach(self.book, past))
         known = {run.run for run in past}
         self.is_loaded = True
-        for run, (gang, facts) in self._early.items():
+        for run, (gang, facts, deadline) in self._early.items():
             if run not in known and facts.ended_at is None:
-                self.follow(gang, facts, stamp=facts.stamp)
+                self.follow(gang, facts, stamp=facts.stamp, deadline=deadline)
         self._early.clear()
         logger.info("past runs learned", extra={"runs": len(past)})
         return past
@@ -197,14 +259,17 @@ class RunForecasts:
         return self._runs.values()
 
 
-def _followed(gang: GangKey, facts: GangFacts) -> FollowedRun:
+def _followed(gang: GangKey, facts: GangFacts, deadline: float | None) -> FollowedRun:
+    asked = facts.asked_at.timestamp() if facts.asked_at else 0.0
     return FollowedRun(
         run=facts.run,
         gang=gang,
         keys=keys_of(facts),
         class_name=facts.granted_class or "",
-        asked=facts.asked_at.timestamp() if facts.asked_at else 0.0,
+        asked=asked,
+        ends_by=None if deadline is None else asked + deadline,
         started=facts.started_at.timestamp() if facts.started_at else None,
         estimate=None if facts.estimate_seconds is None else float(facts.estimate_seconds),
         limit=None if facts.limit_seconds is None else float(facts.limit_seconds),
+        leaf_type=facts.leaf_type,
     )

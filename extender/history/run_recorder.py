@@ -55,8 +55,13 @@ _PATIENCE_CHECKS: Final = 3
 class Predictions(Protocol):
     """Follows runs as they are recorded, and predicts."""
 
-    def follow(self, gang: GangKey, facts: GangFacts, *, stamp: str) -> Mapping[str, Prediction]:
-        """A run changed; return what was predicted about it."""
+    def follow(
+        self, gang: GangKey, facts: GangFacts, *, stamp: str, deadline: float | None = None
+    ) -> Mapping[str, Prediction]:
+        """A run changed; return what was predicted about it.
+
+        `deadline` is how many seconds after its start its workload is ended.
+        """
 
 
 class RunRecorder:
@@ -142,7 +147,9 @@ class RunRecorder:
         for run, pods in taken:
             facts = build_facts(run, pods, stamp=stamp)
             if self.predictions is not None:
-                told = self.predictions.follow(run.gang, facts, stamp=stamp)
+                told = self.predictions.follow(
+                    run.gang, facts, stamp=stamp, deadline=_deadline_of(run)
+                )
                 facts = replace(facts, predictions=told)
             self._write(facts)
         return bool(taken)
@@ -218,6 +225,11 @@ class RunRecorder:
                 self.book.note_cause(uid, Cause(at=min(pod.left, self._now()), why=told))
                 is_new = True
         return is_new
+
+
+def _deadline_of(run: Run) -> float | None:
+    lives = (pod.seen.life for pod in run.pods.values())
+    return next((float(life.deadline_seconds) for life in lives if life.deadline_seconds), None)
 
 
 def _is_recorded(pod: RecordedPod | None) -> bool:

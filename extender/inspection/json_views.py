@@ -159,6 +159,7 @@ def show_simulation(simulation: Simulation, pods_of: Callable[[GangKey], list[st
     return {
         **shape,
         "victimPods": [name for gang in victims for name in pods_of(gang)],
+        **if_any("expectedStart", simulation.start),
         "admission": show_admission(admission.decision),
         "warnings": list(admission.warnings),
         "problems": list(admission.problems),
@@ -208,7 +209,7 @@ def _show_details(details: Mapping[str, Any]) -> JsonObject:
 
 def show_end(end: GangEnd) -> JsonObject:
     """Show why a gang was ended, and how."""
-    workload = str(end.workload) if end.workload is not None else None
+    workload = end.workload.reference if end.workload is not None else None
     return {
         "why": end.why,
         "way": end.way,

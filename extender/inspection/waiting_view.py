@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import chain
+from typing import Final
 
 from extender.cells.lasting_sentences import lasting_text
 from extender.cells.model import Reason, ReasonCode
@@ -36,6 +37,10 @@ class QueuePlace:
 
 
 Order = Callable[[], Iterable[Ranked]]
+CELLS_QUEUE: Final = "cells"
+"""The queue of gangs that wait for cells."""
+_OF_OTHERS: Final = ("after", "withoutHistory")
+"""Fields of an expected start that name other gangs."""
 
 
 class WaitingView:
@@ -58,6 +63,8 @@ class WaitingView:
         `lacks` says which limits have no room for the gang of a pod that waits for quota.
         `held_reason` explains why the bindings of a gang are held, if they are.
         """
+        self.expected_start: Callable[[GangKey], JsonObject | None] = lambda _: None
+        """Tells when a gang that waits for cells is expected to start."""
         self.held_reason = held_reason
         self._waiting = waiting
         self._pods = pods
@@ -94,7 +101,7 @@ class WaitingView:
             "pod": pod.display_name,
             "uid": pod.uid,
             "gang": str(entry.gang),
-            **if_any("workload", str(pod.workload) if pod.workload else None),
+            **if_any("workload", pod.workload.reference if pod.workload else None),
             "wholeGang": not isinstance(entry, RefusedPod),
             "vc": pod.vc,
             "class": pod.charged_class,
@@ -109,6 +116,7 @@ class WaitingView:
             "asked": datetime.fromtimestamp(asked, UTC).isoformat(timespec="seconds"),
             "ageSeconds": max(0, round(now.timestamp() - asked)),
             **self._show_place(place),
+            **(self.show_start(place) if place is not None else {}),
             **self.show_reservation(entry.gang),
         }
 
@@ -126,6 +134,18 @@ class WaitingView:
             "of": listed.length,
             "standing": show_standing(listed, self._queues()),
         }
+
+    def show_start(self, place: QueuePlace, *, viewer: str | None = None) -> JsonObject:
+        """Show when a gang that waits for cells is expected to start.
+
+        A viewer who may read only the own gangs is told no names of others.
+        """
+        gang = place.listed.facts.gang
+        start = self.expected_start(gang) if place.queue == CELLS_QUEUE else None
+        if start is None:
+            return {}
+        hidden = () if viewer is None else _OF_OTHERS
+        return {"expectedStart": {key: told for key, told in start.items() if key not in hidden}}
 
     def _unplanned(self) -> Iterator[WaitingEntry]:
         """Find gangs whose pods the gate holds and that were told nothing yet."""

@@ -2,11 +2,11 @@
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 from pydantic import ConfigDict, Field
 
-from extender.cells.model import Decision, Reason
+from extender.cells.model import Decision, Reason, Wait
 from extender.simulate.admission import AdmissionSimulator, SimulatedAdmission
 from extender.simulate.places import PlaceSimulator
 from extender.simulate.submitted import SimulatedUser
@@ -42,14 +42,30 @@ class Simulation:
     admission: SimulatedAdmission
     plan: Decision | Reason | None
     """What the planner would decide, or what the gang would wait for; None if it is refused."""
+    start: Mapping[str, Any] | None = None
+    """When it would start, if it would wait for cells."""
+
+
+class ExpectedStarts(Protocol):
+    """Tells when gangs that wait would start."""
+
+    async def expected_start(self, stored: Mapping[str, Any]) -> Mapping[str, Any] | None:
+        """Show when the gang of a pod would start."""
 
 
 class Simulator:
     """Simulates pods; changes nothing."""
 
-    def __init__(self, *, admission: AdmissionSimulator, places: PlaceSimulator) -> None:
+    def __init__(
+        self,
+        *,
+        admission: AdmissionSimulator,
+        places: PlaceSimulator,
+        starts: ExpectedStarts | None = None,
+    ) -> None:
         self._admission = admission
         self._places = places
+        self._starts = starts
 
     async def simulate(self, arguments: SimulateArguments) -> Simulation:
         """Say what would happen to a pod if it were submitted now, with its whole gang.
@@ -60,7 +76,10 @@ class Simulator:
         admission = await self._admission.admit(arguments.pod, user)
         nodes = None if arguments.nodes is None else _names(arguments.nodes)
         plan = await self._plan(admission.stored, nodes)
-        return Simulation(admission=admission, plan=plan)
+        start = None
+        if self._starts is not None and isinstance(plan, Wait) and admission.stored is not None:
+            start = await self._starts.expected_start(admission.stored)
+        return Simulation(admission=admission, plan=plan, start=start)
 
     async def _plan(
         self, stored: Mapping[str, Any] | None, nodes: Collection[NodeName] | None

@@ -9,6 +9,7 @@ from kube import marks
 from kube.admission.pod_groups import with_group
 from kube.admission.pod_shapes import check_fixed, longest_run, origin_of
 from kube.admission.submitter import Sender, identify
+from kube.lives.run_limits import check_estimate
 from kube.read.gangs import GangForm
 from kube.read.managed_pod import ManagedPod, charged_gang
 from kube.read.pod_groups import PodGroup
@@ -59,6 +60,7 @@ def build_pod_request(
     if not sender.username:
         raise RequestError.at("userInfo.username", "is required: the submitter is charged")
     _check_hived(pod)
+    check_estimate(obj)
     user, groups = identify(pod, sender, policy.identity)
     missing = "" if _names_vc(pod) else marks.VC_LABEL
     policy.identity.check_vc(

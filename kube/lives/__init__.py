@@ -1,6 +1,7 @@
 """The lives of pods: times, ends and limits, from their status. Pure.
 
-For the history of runs. Imported by `extender.history`; imports `kube.values` and `policy`.
+For the history of runs, and for what is expected of runs. Imports `kube.values` and `policy`.
 
-    pod_lives  reads `PodLife` from a pod
+    pod_lives   reads `PodLife` from a pod
+    run_limits  the owner's estimate of a run time, and the deadline of a workload
 """

@@ -6,11 +6,10 @@ A value of another type than expected, or a time that cannot be read, counts as 
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
-from kube import marks
-from kube.values.objects import items, mapping, marks_of
+from kube.lives.run_limits import read_deadline, read_estimate
+from kube.values.objects import items, mapping
 from kube.values.texts import parse_time
 from policy.pod_life import Disruption, PodLife
-from policy.queues import durations
 
 _STATES: Final = ("state", "lastState")
 _TEXT_LENGTH: Final = 1024
@@ -35,19 +34,10 @@ def read_life(pod: Mapping[str, Any]) -> PodLife:
         disruption=_read_disruption(mapping(conditions.get("DisruptionTarget"))),
         restarts=sum(_count(one.get("restartCount")) for one in containers),
         image=_text(next((one.get("image") for one in items(spec.get("containers"))), "")),
-        estimate_seconds=parse_duration(
-            marks_of(pod, "annotations").get(marks.RUN_TIME_ANNOTATION)
-        ),
+        estimate_seconds=read_estimate(pod),
+        deadline_seconds=read_deadline(pod),
         limit_seconds=_count(spec.get("activeDeadlineSeconds")) or None,
     )
-
-
-def parse_duration(text: object) -> int | None:
-    """Read a duration such as `4h`, `1h30m` or `2d`, in seconds; None for anything else."""
-    try:
-        return int(durations.parse_duration(text)) or None
-    except ValueError:
-        return None
 
 
 def _read_bound(

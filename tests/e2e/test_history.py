@@ -8,6 +8,7 @@ import os
 import random
 from collections import Counter
 from collections.abc import AsyncIterator, Callable
+from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import Any
 
@@ -16,6 +17,9 @@ import pytest
 import pytest_asyncio
 
 from kube import marks
+from state.database.database import open_database
+from state.history.facts import Certainty, GangFacts
+from state.log.postgres import PostgresDecisions
 from tests.controlplane.cluster import ControlPlane
 from tests.controlplane.waiting import poll_until
 from tests.support.installed.database_faults import hang_database, kill_connections
@@ -27,6 +31,7 @@ from tests.support.installed.policies import promise_nodes
 from tests.support.kube.objects import ObjectBuilder
 from tests.support.kube.pods import a_new_pod
 from tests.support.kube.workloads import a_template, a_workload
+from tests.support.state.records import a_decision
 
 NODES = 3
 _GANGS = int(os.environ.get("HISTORY_GANGS", "30"))
@@ -162,6 +167,63 @@ async def test_a_life_with_a_preemption_a_retry_and_a_take_over_is_in_the_histor
     assert (other["user"], other["outcome"]) == ("alice", "deleted")
     usage = (await cellgate.inspect("/v1/usage?by=user"))["items"]
     assert {"alice", "bob"} <= {one["user"] for one in usage}
+
+
+def _seeded(number: int) -> list[GangFacts]:
+    """Runs of the past: each waited for ten minutes, as was predicted, and ran for ten."""
+    began = [datetime.now(UTC) - timedelta(days=1, minutes=index) for index in range(number)]
+    told = {"key": "below 30 min", "size": 8, "median": 600.0, "low": 60.0, "high": 6000.0}
+    return [
+        GangFacts(
+            run=f"seed-{index}",
+            gang=f"past/seed-{index}",
+            user_name="alice",
+            vc="default",
+            leaf_count=16,
+            asked_at=start - timedelta(seconds=600),
+            started_at=start,
+            ended_at=start + timedelta(seconds=600),
+            outcome="succeeded",
+            certainty=Certainty.KNOWN,
+            stamp="1",
+            predictions={
+                "start": {"stamp": "1", "told": True, "at": start.timestamp() - 600, **told}
+            },
+        )
+        for index, start in enumerate(began)
+    ]
+
+
+async def test_an_expected_start_appears_and_predictions_tell_their_error(
+    plane: ControlPlane, cellgate: Installation, pods: str
+) -> None:
+    async with open_database(cellgate.database_url, application_name="seed") as database:
+        seeded = [a_decision(facts=facts) for facts in _seeded(40)]
+        await PostgresDecisions(database.pool).insert(seeded)
+    await depose(cellgate, "kill")  # the next leader learns from the history
+    namespace = pods.split("/")[4]
+    await create(plane, pods, gang_pods("holds", size=3, gpus=8), user="alice")
+    await running(plane, pods, "holds", size=3)
+    await create(plane, pods, gang_pods("waits", size=2, gpus=8), user="alice")
+    shown: dict[str, Any] = {}
+
+    async def expected() -> bool:
+        nonlocal shown
+        told = await cellgate.inspect(f"/v1/explain/{namespace}/waits")
+        shown = told.get("waiting", {}).get("expectedStart", {})
+        return "median" in shown
+
+    await poll_until(expected, deadline_seconds=40, explain=lambda: f"told {shown}")
+    assert shown["after"] == [f"{namespace}/holds"]
+    assert shown["earliest"] <= shown["median"] <= shown["latest"]
+    await end(plane, pods, "holds", size=3)
+    await running(plane, pods, "waits", size=2)
+    await end(plane, pods, "waits", size=2)
+    query = f"gang={namespace}/waits"
+    [run] = await _runs_when(cellgate, query, lambda runs: bool(runs) and "ended" in runs[0])
+    assert {"runTime", "start"} <= set(run["predictions"])
+    items = (await cellgate.inspect("/v1/predictions"))["items"]
+    assert {"runTime", "start"} == {item["of"] for item in items}
 
 
 class _Gangs:

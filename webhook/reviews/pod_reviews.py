@@ -17,6 +17,7 @@ from kube.admission.pod_request import (
 from kube.admission.pod_shapes import fix_leaf_cells, shape_only
 from kube.admission.possibility import Possibility
 from kube.api.client import KubeClient
+from kube.lives.run_limits import check_no_deadline
 from kube.read.leaf_demand import is_matched
 from kube.read.managed_pod import ManagedPod
 from kube.read.pod_groups import PodGroup
@@ -107,6 +108,8 @@ class PodReviews:
             request = _to_request(review, review.object, pod=pod, group=group, policy=policy)
             # What a trusted controller creates was checked when its workload was.
             is_checked = policy.identity.is_trusted(review.user.username)
+            if not is_checked:
+                check_no_deadline(review.object)
             never = self._possibility.check(request, are_alike=False, may_refuse=not is_checked)
             decision = await self._decide(
                 request.charge, is_dry_run=review.dry_run, is_charged=not pod.is_helper

@@ -3,6 +3,7 @@
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
+from types import MappingProxyType
 from typing import Any, Final
 from uuid import UUID
 
@@ -69,10 +70,19 @@ class PodTemplate:
         keys = (marks.SUBMITTER_ANNOTATION, marks.SUBMITTER_GROUPS_ANNOTATION)
         return Stamp(*(text if isinstance(text := texts.get(key), str) else None for key in keys))
 
-    def stamp_patch(self, stamp: Stamp) -> list[Operation]:
-        """Return the patch that writes a stamp on it; empty if it is there."""
+    def holder(self, obj: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Return the part of its object that it is a field of: the spec of a Job."""
+        value: Any = obj
+        for part in self.pointer[:-1]:
+            value = value[part]
+        return mapping(value)
+
+    def stamp_patch(
+        self, stamp: Stamp, more: Mapping[str, str] = MappingProxyType({})
+    ) -> list[Operation]:
+        """Return the patch that writes a stamp and more annotations; empty if they are there."""
         where = "".join(f"/{escape_pointer(str(part))}" for part in self.pointer)
-        steps = annotations_patch(self.content, stamp.annotations)
+        steps = annotations_patch(self.content, {**stamp.annotations, **more})
         return [{**step, "path": where + step["path"]} for step in steps]
 
     def to_pod(self, review: ReviewRequest, annotations: Mapping[str, str]) -> dict[str, Any]:

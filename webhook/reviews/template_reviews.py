@@ -19,6 +19,7 @@ from kube import marks
 from kube.admission.possibility import check_job, makes_all_members
 from kube.admission.submitter import STAMP_PATH, check_stamp
 from kube.follow.policies import PolicySink
+from kube.lives.run_limits import ESTIMATE_PATH, template_marks
 from kube.read.late_members import creates_unknown
 from kube.read.leaf_demand import is_matched
 from kube.values.objects import Operation, mapping
@@ -107,7 +108,8 @@ class TemplateReviews:
             stamp = _choose_stamp(change, sender)
             if stamp is not None:
                 preview = self._preview(review, change, stamp)
-                patch += [*change.template.stamp_patch(stamp), *preview.patch]
+                told = _run_marks(review, change.template)
+                patch += [*change.template.stamp_patch(stamp, told), *preview.patch]
                 warnings += [*preview.warnings, *self._check_workload(review, change)]
         return ReviewResponse(is_allowed=True, patch=patch, warnings=list(dict.fromkeys(warnings)))
 
@@ -189,6 +191,18 @@ class TemplateReviews:
         gang = pod.gang if pod else None
         yield from check_job(obj, gang, refuses=refuses)
         yield from check_rollout(obj, gang, refuses=refuses)
+
+
+def _run_marks(review: ReviewRequest, template: PodTemplate) -> dict[str, str]:
+    """Return what a new object says about the run time of its pods; later its template is fixed."""
+    obj = review.object or {}
+    if review.operation != "CREATE":
+        return {}
+    try:
+        return template_marks(obj, template.content, holder=template.holder(obj))
+    except RequestError as exc:
+        is_own = exc.problems[0].path == ESTIMATE_PATH
+        raise exc if is_own else _within(template, exc) from exc
 
 
 def _choose_stamp(change: _Change, sender: UserInfo) -> Stamp | None:

@@ -48,6 +48,7 @@ class QueueRoutes:
             show=lambda one: {
                 "queue": one.queue,
                 **show_listed(one.listed, queues, viewer=viewer),
+                **self._waiting.show_start(one, viewer=viewer),
                 **self._waiting.show_reservation(one.listed.facts.gang, viewer=viewer),
             },
         )

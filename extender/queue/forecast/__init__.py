@@ -1,12 +1,15 @@
-"""Forecasts: how long gangs run. Pure: no IO, no clock.
+"""Forecasts: how long gangs run, and when waiting gangs start. Pure: no IO, no clock.
 
 A forecast never decides who may run; it orders gangs, lets short gangs use gaps, and tells owners
-when to expect what. Reading history and recording outcomes do not belong here. Imports: `policy`.
+when to expect what. Reading history and recording outcomes do not belong here. Imports: `policy`
+and `extender.cells`.
 
 calibration  How far forecasts were off, and the intervals that follow
 expectation  What is expected of one gang: history, the owner's estimate, limits
+futures      Sampled futures of a light copy of the queue
 keys         By what a run is compared with earlier ones
 model        RunTime: how long a gang is expected to run, and how far that is known
 run_times    RunTimeBook: forecasts from ended runs
+starts       Expected starts, calibrated by outcomes
 windows      The last run times of one key
 """

@@ -1,9 +1,10 @@
 """Predictions for waiting gangs, recorded with their runs, exactly once over take-overs."""
 
 import pytest
+from prometheus_client import CollectorRegistry
 
 from extender.forecasts.forecast_loop import ForecastLoop
-from policy.queues.queues import DEFAULT_QUEUES
+from policy.policy import build
 from service.clock import Clock
 from tests.support.extender.run_world import RunReplica, RunWorld, a_bound, a_finished, a_pair
 
@@ -15,7 +16,12 @@ class _Predicting:
         self.replica = replica
         clock = Clock(monotonic=lambda: 0.0, now=lambda: replica.now)
         self.loop = ForecastLoop(
-            replica.recorder, world.history, queues=lambda: DEFAULT_QUEUES, clock=clock
+            replica.recorder,
+            world.history,
+            cluster=replica.shell.cluster,
+            policy=lambda: build({}),
+            clock=clock,
+            registry=CollectorRegistry(),
         )
         self.forecasts = self.loop.run_times
 

@@ -3,7 +3,7 @@
 import pytest
 
 from kube import marks
-from kube.lives.pod_lives import parse_duration, read_life
+from kube.lives.pod_lives import read_life
 from kube.read.trimming import trim_pod
 from policy.pod_life import Disruption, PodLife
 
@@ -89,18 +89,3 @@ def test_a_pod_that_was_created_with_a_node_has_it_since_then() -> None:
 def test_what_no_api_server_writes_counts_as_missing(wrong: object) -> None:
     pod = {"metadata": wrong, "spec": wrong, "status": wrong}
     assert read_life(pod) == PodLife(created=0.0)
-
-
-@pytest.mark.parametrize(
-    ("text", "seconds"),
-    [("4h", 14400), ("1h30m", 5400), ("2d", 172800), ("90s", 90), ("10m5s", 605)],
-)
-def test_durations_are_read(text: str, seconds: int) -> None:
-    assert parse_duration(text) == seconds
-
-
-@pytest.mark.parametrize(
-    "text", ["", "h", "4", "4 h", "-4h", "4h3d", "٤h", "0s", None, 4, "9" * 99]
-)
-def test_what_is_no_duration_is_no_estimate(text: object) -> None:
-    assert parse_duration(text) is None

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from simulation.objects.patch import json_patch
+from tests.support.kube.pods import a_new_pod
 from tests.support.kube.workloads import a_template, a_workload
 from tests.support.webhook.review_requests import a_review
 from tests.support.webhook.reviews import Webhook
@@ -271,3 +272,42 @@ async def test_a_kind_that_may_create_members_later_gets_a_hint(webhook: Webhook
     ]
     said = swarm(annotations={"cellgate.io/late-members": "1"})
     assert list((await webhook.templates.mutate(a_review(said))).warnings) == []
+
+
+async def test_a_new_job_tells_its_pods_how_long_they_run(webhook: Webhook) -> None:
+    job = workload(activeDeadlineSeconds=3600)
+    job["metadata"]["annotations"] = {"cellgate.io/expected-run-time": "4h"}
+    stored = stamped(job, await webhook.templates.mutate(a_review(job, groups=("b", "a"))))
+    assert stored["spec"]["template"]["metadata"]["annotations"] == {
+        **STAMP,
+        "cellgate.io/expected-run-time": "4h",
+        "cellgate.io/workload-deadline": "3600",
+    }
+    later = deepcopy(stored)
+    later["metadata"]["annotations"]["cellgate.io/expected-run-time"] = "5h"
+    answer = await webhook.templates.mutate(a_review(later, old=stored, groups=("b", "a")))
+    assert stamped(later, answer)["spec"]["template"] == stored["spec"]["template"]
+
+
+@pytest.mark.parametrize("is_inside", [False, True])
+async def test_an_estimate_that_is_no_duration_is_refused(
+    webhook: Webhook, *, is_inside: bool
+) -> None:
+    wrong = {"cellgate.io/expected-run-time": "soon"}
+    job = workload(content=template(annotations=wrong) if is_inside else None)
+    if not is_inside:
+        job["metadata"]["annotations"] = wrong
+    where = "spec.template." if is_inside else ""
+    path = f"{where}metadata.annotations[cellgate.io/expected-run-time]"
+    answer = await webhook.templates.mutate(a_review(job))
+    assert f"{path}: must be a duration such as 90s" in answer.message
+
+
+async def test_users_do_not_write_the_deadline_of_a_workload(webhook: Webhook) -> None:
+    forged = {"cellgate.io/workload-deadline": "60"}
+    job = workload(content=template(annotations=forged))
+    refused = await webhook.templates.mutate(a_review(job))
+    path = "metadata.annotations[cellgate.io/workload-deadline]: is written by Cellgate"
+    assert f"spec.template.{path}" in refused.message
+    pod = a_new_pod("p").with_gpus(1).annotated("cellgate.io/workload-deadline", "60")
+    assert path in (await webhook.pods.mutate(a_review(pod))).message
