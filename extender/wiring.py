@@ -126,6 +126,7 @@ class ExtenderState:
             clock=self.clock,
         )
         self.topology.on_downgraded.append(outcomes.gang_downgraded)
+        self.topology.on_promoted.append(outcomes.gang_promoted)
         return outcomes
 
     def _build_runs(self, registry: CollectorRegistry) -> RunRecorder:

@@ -23,4 +23,5 @@ later members follow it. Each folder imports only folders below it in this list:
     leaderless_pods  tells gated pods while no extender leads
     settings        the settings of one webhook process
     metrics         the webhook's own metrics
+    quota_metrics   what groups hold of their quotas
 """

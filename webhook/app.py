@@ -5,6 +5,8 @@ from contextlib import asynccontextmanager
 from functools import partial
 from typing import Final
 
+from prometheus_client import CollectorRegistry
+
 from kube.api.client import KubeClient
 from kube.api.events import EventWriter
 from kube.api.feed import Feed, FeedSource
@@ -26,6 +28,7 @@ from webhook.certificates.provider import build_certificates
 from webhook.cluster_view import ClusterView
 from webhook.leaderless_pods import LeaderlessPods, build_election
 from webhook.metrics import WebhookMetrics
+from webhook.quota_metrics import QuotaMetrics
 from webhook.routes import add_routes
 from webhook.settings import WebhookSettings
 from webhook.wiring import WebhookState, build_reviews
@@ -55,9 +58,9 @@ async def run_webhook(
     settings.check()
     clock, metrics = Clock(), ServiceMetrics()
     LogMetrics(metrics.registry, log)
-    webhook_metrics, events = WebhookMetrics(metrics.registry), EventWriter(client, clock)
+    events = EventWriter(client, clock)
     view = ClusterView(policies=PolicySink(events), pod_groups=PodGroupFollower(client, clock))
-    webhook_metrics.policy_problems.set_function(lambda: len(view.policies.problems))
+    webhook_metrics = _build_metrics(metrics.registry, policies=view.policies, usage=usage)
     health = Health()
     serving = build_certificates(settings, client=client, clock=clock, health=health)
     sources = {**view.sources(settings.namespace), **serving.sources}
@@ -99,6 +102,15 @@ async def run_webhook(
         if watch is not None:
             webhook.supervisor.start("leader of the extenders", watch.run())
         yield webhook
+
+
+def _build_metrics(
+    registry: CollectorRegistry, *, policies: PolicySink, usage: LiveUsage
+) -> WebhookMetrics:
+    metrics = WebhookMetrics(registry)
+    metrics.policy_problems.set_function(lambda: len(policies.problems))
+    QuotaMetrics(registry, usage=usage, policy=lambda: policies.policy)
+    return metrics
 
 
 def _start_feeds(

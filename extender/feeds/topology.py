@@ -43,6 +43,8 @@ class TopologyFollower:
         """The paths of warnings about nodes, as reported last."""
         self.on_downgraded: list[Callable[[GangKey], None]] = []
         """Callbacks that run with each gang that a change has left without a guarantee."""
+        self.on_promoted: list[Callable[[GangKey], None]] = []
+        """Callbacks that run with each gang that has its guarantee again."""
         self.usable = asyncio.Event()
         """Set once there is a valid Cluster document, or none at all."""
         policies.on_change.append(self._follow)
@@ -104,10 +106,10 @@ class TopologyFollower:
         problems = [str(problem) for problem in self._cluster.problems]
         extra = {"gangs": len(effects), "changed": [effect.reason for effect in changed]}
         logger.info("cells built", extra={**extra, "problems": problems})
+        told = {Effect.DOWNGRADED: self.on_downgraded, Effect.PROMOTED: self.on_promoted}
         for one in changed:
-            if one.effect is Effect.DOWNGRADED:
-                for tell in self.on_downgraded:
-                    tell(one.gang)
+            for tell in told.get(one.effect, ()):
+                tell(one.gang)
         self._report_promises(problems)
         self._report_nodes()
 

@@ -53,7 +53,7 @@ def _owner(pod: ManagedPod) -> RunOwner:
         requested_class=pod.requested_class or pod.class_name,
         granted_class=pod.charged_class,
         leaf_type=pod.leaf_type,
-        workload=f"{workload.kind}/{workload.name}" if workload else None,
+        workload=workload.reference if workload else None,
         workload_uid=workload.uid if workload else None,
         labels=bounded_labels(pod.labels),
     )

@@ -77,7 +77,7 @@ class Explainer:
             "uid": pod.uid,
             "gang": str(pod.gang.key),
             "gangForm": pod.gang.form,
-            **if_any("workload", str(pod.workload) if pod.workload else None),
+            **if_any("workload", pod.workload.reference if pod.workload else None),
             "vc": pod.vc,
             "class": pod.charged_class,
             **self._standing(pod),

@@ -80,7 +80,7 @@ class GangRuns:
 
     def _owner(self, key: GangKey) -> JsonObject:
         workloads = [pod.workload for pod in self._pods.of_gang(key) if pod.workload is not None]
-        workload = str(workloads[0]) if workloads and key.owner else None
+        workload = workloads[0].reference if workloads and key.owner else None
         return {**if_any("workload", workload), **if_any("uid", key.owner or None)}
 
     def _show_other(self, key: GangKey, view: GangView | None) -> JsonObject:

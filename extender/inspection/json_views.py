@@ -209,7 +209,7 @@ def _show_details(details: Mapping[str, Any]) -> JsonObject:
 
 def show_end(end: GangEnd) -> JsonObject:
     """Show why a gang was ended, and how."""
-    workload = str(end.workload) if end.workload is not None else None
+    workload = end.workload.reference if end.workload is not None else None
     return {
         "why": end.why,
         "way": end.way,

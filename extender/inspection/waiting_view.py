@@ -101,7 +101,7 @@ class WaitingView:
             "pod": pod.display_name,
             "uid": pod.uid,
             "gang": str(entry.gang),
-            **if_any("workload", str(pod.workload) if pod.workload else None),
+            **if_any("workload", pod.workload.reference if pod.workload else None),
             "wholeGang": not isinstance(entry, RefusedPod),
             "vc": pod.vc,
             "class": pod.charged_class,

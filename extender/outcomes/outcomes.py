@@ -100,6 +100,10 @@ class Outcomes:
         self.downgrades[gang] = self._clock.now()
         self._events.downgraded(self._members(gang), by=by)
 
+    def gang_promoted(self, gang: GangKey) -> None:
+        """A gang that was downgraded has its guarantee again."""
+        self._events.promoted(self._members(gang))
+
     def _members(self, gang: GangKey) -> list[ManagedPod]:
         members = map(self._pods.get, self._cluster.members.of_gang(gang))
         return [pod for pod in members if pod is not None]

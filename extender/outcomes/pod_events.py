@@ -50,6 +50,12 @@ class PodEvents:
             message = f"gang {pod.gang.key} is now opportunistic and may be preempted: {why}"
             self._write(pod, "Downgraded", message)
 
+    def promoted(self, members: Sequence[ManagedPod]) -> None:
+        """Say that a gang that was downgraded has its guarantee again."""
+        for pod in members:
+            message = f"gang {pod.gang.key} is guaranteed again: VC {pod.vc} has cells for it"
+            self._write(pod, "Promoted", message)
+
     def raised(self, pod: ManagedPod, *, why: str) -> None:
         """Say that a gang has a higher class from now on, and which limits have room for it."""
         self._write(pod, "ClassRaised", why)

@@ -12,6 +12,7 @@ from extender.queue.order.standing import Standing
 from extender.queue.ports import RunTimes
 from kube.read.managed_pod import ManagedPod
 from policy.errors import RequestError
+from policy.topology import PinnedCellId
 from service.clock import Clock
 
 
@@ -55,7 +56,7 @@ class PodRanks:
             priority=self._priority(first),
             leaf_cells=counted or sum(pod.leaf_count for pod in pods),
             leaf_type=first.leaf_type,
-            pinned=first.hived.pinned_cell if first.hived else None,
+            pinned=_pinned(first),
             asked=self._pods.workloads.first_asked(first),
             run_time=self.run_times.expected(gang),
         )
@@ -65,3 +66,8 @@ class PodRanks:
             return self._to_request(pod).priority
         except RequestError:
             return 0
+
+
+def _pinned(pod: ManagedPod) -> PinnedCellId | None:
+    cell = pod.hived.pinned_cell if pod.hived else None
+    return PinnedCellId(cell) if cell else None

@@ -29,6 +29,7 @@ logger = logging.getLogger(__name__)
 _EVERY_SECONDS: Final = 5.0
 _READ_SECONDS: Final = 30.0
 """How often the history is read."""
+_BY_VC: Final = (FactorName.SMALL_GANG, FactorName.FILL)
 _BY_RUN_TIME: Final = (FactorName.SHORT_RUN, FactorName.ASKED)
 _SOON_SECONDS: Final = 1.0
 """Until the cluster has been counted."""
@@ -67,6 +68,7 @@ class QueueOrder:
         """The rules by which use was read so far."""
         self._read_until = datetime.fromtimestamp(0, UTC)
         self._news = asyncio.Event()
+        self._asks_for_use = asyncio.Event()
         self.on_reorder: list[Callable[[], None]] = []
         """Called when gangs may have changed places."""
         policies.on_change.append(self._follow)
@@ -76,27 +78,38 @@ class QueueOrder:
         policy = self._policies.policy
         if self._order.configure(policy.queues, policy.classes):
             self._news.set()
+            self._asks_for_use.set()
 
     async def run(self) -> NoReturn:
-        """Order anew whenever the document has changed, and from time to time, until cancelled."""
+        """Keep the order current until cancelled; a history that hangs holds up nothing else."""
+        async with asyncio.TaskGroup() as group:
+            group.create_task(self._follow_history())
+            while True:
+                await wait_up_to(_EVERY_SECONDS if self._counts() else _SOON_SECONDS, self._news)
+                if self._news.is_set():
+                    self._news.clear()
+                    await in_slices(self._ranking.reorder())
+                    self._tell()
+                await self.refresh()
+        raise AssertionError("both tasks run until cancelled")
+
+    async def _follow_history(self) -> NoReturn:
         while True:
-            await wait_up_to(_EVERY_SECONDS if self._counts() else _SOON_SECONDS, self._news)
-            if self._news.is_set():
-                self._news.clear()
-                await in_slices(self._ranking.reorder())
-                self._tell()
-            await self.refresh()
+            await self.read_use()
+            await wait_up_to(_READ_SECONDS, self._asks_for_use)
+            self._asks_for_use.clear()
 
     async def refresh(self) -> None:
         """Count what has changed since the last time, and move the gangs that it concerns."""
-        vcs = self._order.observe_vcs(self._sizes(), leaf_cells=sum(self._counts().values()))
+        uses = self._order.queues.uses
+        sizes = self._sizes() if any(map(uses, _BY_VC)) else {}
+        vcs = self._order.observe_vcs(sizes, leaf_cells=sum(self._counts().values()))
         await in_slices(self._ranking.reorder_vcs(vcs))
         are_new = False
-        if any(map(self._order.queues.uses, _BY_RUN_TIME)):
+        if any(map(uses, _BY_RUN_TIME)):
             are_new = await in_slices(self._ranking.reorder_run_times())
         accounts: list[Account] = []
-        if self._order.queues.uses(FactorName.FAIR_SHARE):
-            await self._read_use()
+        if uses(FactorName.FAIR_SHARE):
             now = self._clock.now().timestamp()
             accounts = await in_slices(self._order.shares.refresh(now=now))
             await in_slices(self._ranking.reorder_accounts(accounts))
@@ -114,14 +127,12 @@ class QueueOrder:
         vcs = dict.fromkeys([*self._promised, *(vc for vc, _ in counts if vc)])
         return {vc: VcSize(self._promised.get(vc, 0), counts.get((vc, "used"), 0)) for vc in vcs}
 
-    async def _read_use(self) -> None:
+    async def read_use(self) -> None:
         """Read use since the last time; all that counts, if the rules have changed."""
         rules = self._order.queues.fair_share
-        if self._history is None:
+        if self._history is None or not self._order.queues.uses(FactorName.FAIR_SHARE):
             return
-        now, is_new = self._clock.now(), self._read != rules
-        if not is_new and (now - self._read_until).total_seconds() < _READ_SECONDS:
-            return
+        now = self._clock.now()
         if self._read is None or self._read.half_life != rules.half_life:
             self._order.shares.forget_use()
             self._read_until = now - timedelta(seconds=_HALF_LIVES * rules.half_life)

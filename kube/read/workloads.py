@@ -34,6 +34,11 @@ class Workload:
         return f"{self.kind} {self.name}"
 
     @property
+    def reference(self) -> str:
+        """The text that names it to programs, as kubectl takes it: `Job/train`."""
+        return f"{self.kind}/{self.name}"
+
+    @property
     def mark(self) -> str:
         """The text that names it on its pods."""
         return f"{self.group}/{self.kind}/{self.name}/{self.uid}"

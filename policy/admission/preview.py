@@ -145,7 +145,7 @@ def _without_gang(usage: ScopeUsage, held: Charge) -> ScopeUsage:
     return replace(usage, overflow=overflow, **_less(usage, held))
 
 
-def _less(sums: HeldSums | ScopeUsage, held: Charge) -> dict[str, Any]:
+def _less(sums: HeldSums, held: Charge) -> dict[str, Any]:
     """Return the fields of sums without a charge."""
     by_type = dict(sums.by_leaf_type)
     if held.leaf_type is not None:

@@ -160,7 +160,7 @@ def describe_room(exceeded: Exceeded) -> str:
     used, measure = describe_use(exceeded.limit, exceeded.used), exceeded.limit.measure
     if measure.is_hours:
         return used
-    needs = "a gang" if measure is Measure.GANGS else f"{_amount(measure, exceeded.asked)} more"
+    needs = "a gang" if measure is Measure.GANGS else f"{amount_text(measure, exceeded.asked)} more"
     return f"{used}, and {needs} must fit"
 
 
@@ -173,8 +173,8 @@ def describe_use(limit: Limit, used: float) -> str:
     if limit.measure is Measure.HOURS_TOTAL:
         return f"{who} used {used:.1f} of {limit.most:g} leaf-cell-hours in total"
     if limit.measure.is_amount:
-        number, _, _ = _amount(limit.measure, used).partition(" ")
-        return f"{who} holds {number} of {_amount(limit.measure, limit.most)} within quota"
+        number, _, _ = amount_text(limit.measure, used).partition(" ")
+        return f"{who} holds {number} of {amount_text(limit.measure, limit.most)} within quota"
     if limit.measure is Measure.GANGS:
         return f"{who} has {round(used)} of {limit.most:g} gangs within quota"
     where = _where_of(limit)
@@ -192,9 +192,9 @@ def _describe_excess_shortly(exceeded: Exceeded) -> str:
         used = f"{who} used {exceeded.used:.1f} leaf-cell-hours in total"
         return f"{used}; the limit is {limit.most:g}"
     if limit.measure.is_amount:
-        holds = f"{who} holds {_amount(limit.measure, exceeded.used)}"
-        asked = f"the gang asks for {_amount(limit.measure, exceeded.asked)} more"
-        return f"{holds} and {asked}; the limit is {_amount(limit.measure, limit.most)}"
+        holds = f"{who} holds {amount_text(limit.measure, exceeded.used)}"
+        asked = f"the gang asks for {amount_text(limit.measure, exceeded.asked)} more"
+        return f"{holds} and {asked}; the limit is {amount_text(limit.measure, limit.most)}"
     if limit.measure is Measure.GANGS:
         gangs = count_of(round(exceeded.used), "gang")
         return f"{who} has {gangs}; the limit is {limit.most:g}"
@@ -203,7 +203,7 @@ def _describe_excess_shortly(exceeded: Exceeded) -> str:
     return f"{who} holds {cells}{_where_of(limit)} and {asked}; the limit is {limit.most:g}"
 
 
-def _amount(measure: Measure, amount: float) -> str:
+def amount_text(measure: Measure, amount: float) -> str:
     """Write an amount of a measure: CPU and memory with their units, all else as a number."""
     resource = _RESOURCES.get(measure)
     return f"{amount:g}" if resource is None else show_amount(resource, round(amount))
@@ -228,7 +228,7 @@ def _way_out(exceeded: Exceeded) -> str:
         return " An admin can raise the limit."
     if measure.is_amount:
         room = most - exceeded.used
-        return f" A gang with {_amount(measure, room)} would fit." if room > 0 else ""
+        return f" A gang with {amount_text(measure, room)} would fit." if room > 0 else ""
     if measure is Measure.GANGS:
         return _way_out_of_gangs(round(exceeded.used) + 1 - round(most)) if most > 0 else ""
     room = round(most - exceeded.used)

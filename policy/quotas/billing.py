@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
 from policy.errors import Problem
+from policy.quotas.admission import amount_text
 from policy.quotas.limits import Limit, Measure, Scope
 from policy.quotas.quota_table import Allowance, BillingBounds, QuotaGroup, QuotaTable
 from policy.submission import GroupName, LeafType, UserName
@@ -94,14 +95,24 @@ def billing_problems(
 
 def _limit_problems(one: BilledLimits, bounds: BillingBounds, *, path: str) -> Iterator[Problem]:
     for limit in one.allowance.limits(one.scope):
-        key = limit.measure if limit.leaf_type is None else f"{limit.measure} {limit.leaf_type}"
-        what = key.replace("_", " ")
+        at = f"{path}.{_field(limit)}"
         least, most = _bounds_of(limit, bounds)
         if most is None:
-            yield Problem(path, f"{what} may not be changed by billing")
+            yield Problem(at, "may not be changed by billing")
         elif not least <= limit.most <= most:
-            message = f"{what} must be from {least:g} to {most:g}, not {limit.most:g}"
-            yield Problem(path, message)
+            low, high, given = (_number(limit, number) for number in (least, most, limit.most))
+            yield Problem(at, f"must be from {low} to {high}, not {given}")
+
+
+def _field(limit: Limit) -> str:
+    """Write the path of a limit in its document: `leafCellHours.day`, `byLeafType.A100`."""
+    own = () if limit.leaf_type is None else (limit.leaf_type,)
+    return join_path((*limit.measure.field.split("."), *own))
+
+
+def _number(limit: Limit, number: float) -> str:
+    """Write a number as the document does: `64`, `1Ti`."""
+    return amount_text(limit.measure, number).partition(" ")[0]
 
 
 def _bounds_of(limit: Limit, bounds: BillingBounds) -> tuple[float, float | None]:
@@ -131,8 +142,7 @@ def describe_billing(
 
 def _describe(one: BilledLimits) -> str:
     limits = [
-        f"{limit.measure.replace('_', ' ')} {limit.leaf_type or ''}".rstrip() + f" {limit.most:g}"
-        for limit in one.allowance.limits(one.scope)
+        f"{_field(limit)} {_number(limit, limit.most)}" for limit in one.allowance.limits(one.scope)
     ]
     why = f": {name(one.reason)}" if one.reason else ""
     return f"{listing(limits)} for {one.scope} until {one.until.isoformat()}{why}"

@@ -5,6 +5,7 @@ Quotas say which limits apply; the ledger compares them with what is held.
 
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Final
 
 from policy.submission import GroupName, LeafType, UserName
 
@@ -26,6 +27,11 @@ class Measure(StrEnum):
     MEMORY_BYTES = "memory_bytes"
 
     @property
+    def field(self) -> str:
+        """The field of the Quotas and Billing documents that states such a limit."""
+        return _FIELDS[self]
+
+    @property
     def is_hours(self) -> bool:
         """Whether it counts hours, which a new charge does not change."""
         return self.value.startswith("hours")
@@ -34,6 +40,21 @@ class Measure(StrEnum):
     def is_amount(self) -> bool:
         """Whether it counts CPU or memory."""
         return self in (Measure.CPU_MILLIS, Measure.MEMORY_BYTES)
+
+
+_FIELDS: Final = {
+    Measure.LEAF_CELLS: "leafCells",
+    Measure.LEAF_CELLS_HIGH: "leafCellsHigh",
+    Measure.LEAF_CELLS_LOW: "leafCellsLow",
+    Measure.LEAF_CELLS_OF_TYPE: "byLeafType",
+    Measure.GANGS: "gangs",
+    Measure.HOURS_DAY: "leafCellHours.day",
+    Measure.HOURS_WEEK: "leafCellHours.week",
+    Measure.HOURS_MONTH: "leafCellHours.month",
+    Measure.HOURS_TOTAL: "leafCellHours.total",
+    Measure.CPU_MILLIS: "cpu",
+    Measure.MEMORY_BYTES: "memory",
+}
 
 
 @dataclass(frozen=True, slots=True, order=True)

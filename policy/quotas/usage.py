@@ -31,19 +31,13 @@ class HeldSums:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ScopeUsage:
+class ScopeUsage(HeldSums):
     """What one scope holds now, and the leaf-cell-time it has used in the current periods.
 
     The leaf-cell-time is that within quota.
     """
 
     scope: Scope
-    leaf_cells: int = 0
-    leaf_cells_high: int = 0
-    gangs: int = 0
-    by_leaf_type: Mapping[LeafType, int] = field(default_factory=dict)
-    cpu_millis: int = 0
-    memory_bytes: int = 0
     overflow: HeldSums = field(default_factory=HeldSums)
     """The part that is beyond the quotas of its groups."""
     day_micros: int = 0
@@ -96,7 +90,7 @@ class ScopeUsage:
         return _amount(self, measure, leaf_type) - beyond
 
 
-def _amount(sums: HeldSums | ScopeUsage, measure: Measure, leaf_type: LeafType | None) -> int:
+def _amount(sums: HeldSums, measure: Measure, leaf_type: LeafType | None) -> int:
     match measure:
         case Measure.LEAF_CELLS:
             return sums.leaf_cells

@@ -190,8 +190,7 @@ GROUP BY 1, 2, 3
 ORDER BY kind, key COLLATE "C", size
 
 -- name: hours_between
--- Sum the leaf-cell-hours between two moments, of all users or some: whole days from daily sums, the
--- rest from runs.
+-- Sum leaf-cell-hours between two moments, of all or some: whole days from sums, the rest from runs.
 WITH asked AS (
     SELECT
         $1::timestamptz AS since, $2::timestamptz AS until,

@@ -55,7 +55,7 @@ class _Sum:
         if charge.leaf_type is not None:
             self.by_leaf_type[charge.leaf_type] = self.by_leaf_type.get(charge.leaf_type, 0) + more
 
-    def added_to(self, sums: HeldSums | ScopeUsage) -> dict[str, Any]:
+    def added_to(self, sums: HeldSums) -> dict[str, Any]:
         """Return the fields of sums with this sum added."""
         by_type = dict(sums.by_leaf_type)
         for leaf_type, leaf_cells in self.by_leaf_type.items():

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator
+from datetime import datetime, timedelta
 
 import pytest
 import pytest_asyncio
@@ -228,6 +229,27 @@ async def test_admins_choose_in_which_order_gangs_start(
     await end(plane, pods, "late", size=2)
     await running(plane, pods, "early", size=2)
     await delete_policy(plane, "queues")
+
+
+async def test_time_in_which_its_owner_suspends_a_job_does_not_count(
+    plane: ControlPlane, cellgate: Installation, pods: str
+) -> None:
+    await create(plane, pods, gang_pods("first", size=2, gpus=8))
+    await running(plane, pods, "first", size=2)
+    await submit_job(plane, pods, "job")
+    before = (await until_waiting(cellgate, job="no-room"))["job"]
+    await asyncio.sleep(2.5)
+    job = f"/apis/batch/v1/namespaces/{pods.split('/')[4]}/jobs/job"
+    await plane.api_as("bob").patch(job, {"spec": {"suspend": True}})
+    await until_waiting(cellgate)
+    await asyncio.sleep(5)
+    await plane.api_as("bob").patch(job, {"spec": {"suspend": False}})
+    after = (await until_waiting(cellgate, job="no-room"))["job"]
+    asked = [datetime.fromisoformat(one["asked"]) for one in (before, after)]
+    created = await plane.api.get(f"{pods}/{after['pod'].split('/')[1]}")
+    created_at = datetime.fromisoformat(created["metadata"]["creationTimestamp"])
+    assert asked[1] - asked[0] >= timedelta(seconds=4), "the time while it was suspended"
+    assert created_at - asked[1] >= timedelta(seconds=2), "what it had waited before"
 
 
 async def test_pods_are_told_while_no_extender_leads(

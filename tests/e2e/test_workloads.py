@@ -95,9 +95,9 @@ async def test_two_jobs_with_the_same_label_are_two_gangs(
     namespace = pods.split("/")[4]
     live = await cellgate.inspect(f"/v1/gangs/{namespace}/same")
     runs = [live["workload"], *(run["workload"] for run in live["otherRuns"])]
-    assert sorted(runs) == ["Job one", "Job two"]
+    assert sorted(runs) == ["Job/one", "Job/two"]
     explained = await cellgate.inspect(f"/v1/explain/{namespace}/{found[0]['metadata']['name']}")
-    assert (explained["gangForm"], explained["workload"]) == ("cellgate", "Job two")
+    assert (explained["gangForm"], explained["workload"]) == ("cellgate", "Job/two")
     assert len(explained["siblings"]) == 1
 
 

@@ -8,7 +8,7 @@ from extender.queue.order.facts import QueueFacts
 from extender.queue.order.gang_order import GangOrder, VcSize
 from policy.queues.factors import FactorName
 from policy.queues.queues import Queues
-from policy.submission import GangKey
+from policy.submission import GangKey, VcName
 from tests.support.queue.orders import CLASSES, HOUR, queues
 
 _HOURS = st.integers(0, 48)
@@ -41,7 +41,7 @@ def gangs(draw: st.DrawFn, name: str) -> QueueFacts:
         gang=GangKey("ns", name),
         user=draw(st.sampled_from(["u0", "u1", "u2"])),
         group=draw(st.sampled_from([None, "g"])),
-        vc=draw(st.sampled_from(["lab", "free"])),
+        vc=VcName(draw(st.sampled_from(["lab", "free"]))),
         class_name=draw(st.sampled_from(["prod", "test", "oppo"])),
         leaf_cells=draw(st.integers(1, 200)),
         asked=draw(st.floats(0, 200 * HOUR)),

@@ -2,7 +2,7 @@
 
 from collections.abc import Hashable, Iterable
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from extender.cells.model import OPPORTUNISTIC, MemberRequest
 from policy.submission import DEFAULT_VC, GangKey, LeafType, PodUid, VcName
@@ -23,10 +23,30 @@ class Pool(NamedTuple):
     pinned: PinnedCellId | None = None
 
 
-def pool_of(request: MemberRequest) -> Pool:
+class AsksForCells(Protocol):
+    """What the pool of a gang depends on."""
+
+    @property
+    def vc(self) -> VcName:
+        """Its VC."""
+
+    @property
+    def priority(self) -> int:
+        """Its priority in the cell engine."""
+
+    @property
+    def leaf_type(self) -> LeafType | None:
+        """The leaf type that it asks for."""
+
+    @property
+    def pinned(self) -> PinnedCellId | None:
+        """The pinned cell that it must lie in."""
+
+
+def pool_of(gang: AsksForCells) -> Pool:
     """Return the pool of a gang."""
-    vc = None if request.priority == OPPORTUNISTIC else request.vc
-    return Pool(vc, request.leaf_type, request.pinned)
+    vc = None if gang.priority == OPPORTUNISTIC else gang.vc
+    return Pool(vc, gang.leaf_type, gang.pinned)
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,8 @@
 from dataclasses import dataclass
 
 from extender.queue.forecast.model import NOTHING_KNOWN, RunTime
-from policy.submission import GangKey
+from policy.submission import GangKey, LeafType, VcName
+from policy.topology import PinnedCellId
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -15,14 +16,14 @@ class QueueFacts:
     """The user that is charged."""
     group: str | None = None
     """The group that is charged."""
-    vc: str
+    vc: VcName
     class_name: str = ""
     priority: int = 0
     """In the cell engine: 0..1000 guaranteed, -1 opportunistic."""
     leaf_cells: int
     """Of all members."""
-    leaf_type: str | None = None
-    pinned: str | None = None
+    leaf_type: LeafType | None = None
+    pinned: PinnedCellId | None = None
     """The pinned cell that it must lie in."""
     asked: float
     """Since when its age counts, in seconds since 1970."""

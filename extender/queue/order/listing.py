@@ -1,26 +1,15 @@
-"""All waiting gangs with their places: in the queue, in their level and in their pool.
-
-A pool is a VC, a leaf type and a pinned cell: gangs of one pool ask for the same cells.
-"""
+"""All waiting gangs with their places: in the queue, in their level and in their pool."""
 
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import NamedTuple
 
+from extender.queue.lines.shapes import Pool, pool_of
 from extender.queue.order.facts import QueueFacts
 from extender.queue.order.standing import Standing
 from policy.submission import GangKey
 
 Ranked = tuple[QueueFacts, Standing]
-
-
-class QueuePool(NamedTuple):
-    """What the gangs of one pool ask for."""
-
-    vc: str
-    leaf_type: str | None
-    pinned: str | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,22 +27,17 @@ class ListedGang:
     """The gang directly ahead in the same pool."""
 
     @property
-    def pool(self) -> QueuePool:
+    def pool(self) -> Pool:
         """Its pool."""
         return pool_of(self.facts)
-
-
-def pool_of(facts: QueueFacts) -> QueuePool:
-    """Return the pool of a gang."""
-    return QueuePool(facts.vc, facts.leaf_type, facts.pinned)
 
 
 def list_gangs(in_order: Iterable[Ranked]) -> dict[GangKey, ListedGang]:
     """Give each gang its places."""
     ranked = list(in_order)
     levels: Counter[int] = Counter()
-    pools: Counter[QueuePool] = Counter()
-    last: dict[QueuePool, Ranked] = {}
+    pools: Counter[Pool] = Counter()
+    last: dict[Pool, Ranked] = {}
     found: dict[GangKey, ListedGang] = {}
     for place, (facts, standing) in enumerate(ranked, start=1):
         pool = pool_of(facts)

@@ -63,10 +63,6 @@ class Ranking:
         """Return the gangs that wait for cells, in the order in which they are planned."""
         return [self._ranked[gang] for gang in self._waiting.in_order() if gang in self._ranked]
 
-    def find(self, gang: GangKey) -> Ranked | None:
-        """Return what is known of a gang that was ranked."""
-        return self._ranked.get(gang)
-
     def _facts(self, gang: QueuedGang) -> QueueFacts:
         first = gang.first
         return QueueFacts(
@@ -101,18 +97,22 @@ class Ranking:
 
     def forget(self, gang: GangKey) -> None:
         """A gang is gone."""
-        known = self._ranked.pop(gang, None)
-        if known is not None:
-            self._leave_account(known[0])
+        self._drop(gang)
         self.order.shares.leave(gang)
 
+    def _drop(self, gang: GangKey) -> QueueFacts | None:
+        """Do not rank a gang any more; return what was known of it."""
+        known = self._ranked.pop(gang, None)
+        if known is None:
+            return None
+        self._leave_account(known[0])
+        return known[0]
+
     def start(self, gang: GangKey) -> None:
-        """A gang has its places: its expected use counts from now on."""
-        known = self._ranked.get(gang)
-        rules = self.order.queues
-        if known is None or not rules.uses(FactorName.FAIR_SHARE):
+        """A gang has its places and is not ranked any more: its expected use counts from now on."""
+        facts, rules = self._drop(gang), self.order.queues
+        if facts is None or not rules.uses(FactorName.FAIR_SHARE):
             return
-        facts = known[0]
         seconds = self.order.expected_seconds(facts)
         ends = self.now + (rules.run_time.cap if seconds is None else seconds)
         account = _account(facts)
@@ -128,7 +128,7 @@ class Ranking:
 
     def note_time(self, now: float) -> None:
         """Promote the gangs that have waited long enough."""
-        self.now = max(self.now, now)
+        self.now = now
         while self._promotions and self._promotions[0][0] <= self.now:
             _, gang = heappop(self._promotions)
             self._move(gang)

@@ -49,7 +49,8 @@ async def test_a_missing_file_or_config_map_is_told_once(
         path.write_text("ca")
         await publisher.step()
         await publisher.step()
-    errors = [vars(record)["error"] for record in caplog.records]
+    # Without the path: the number of the temporary folder may be 404.
+    errors = [vars(record)["error"].replace(str(path), "") for record in caplog.records]
     assert [
         ("No such file" in error, "404" in error or "not found" in error) for error in errors
     ] == [

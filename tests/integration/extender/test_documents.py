@@ -95,6 +95,13 @@ async def test_a_gang_that_loses_its_guarantee_to_a_change_of_promises_is_told(
         assert ("Downgraded", DOWNGRADED) in found
         (gang,) = (await caller.get("/v1/gangs"))["items"]
         assert gang["guaranteed"] is False
+        await apply(client, hived_text(lab=1))
+        again = ("Promoted", "gang lab/first is guaranteed again: VC lab has cells for it")
+        await until(lambda: _is_told(client, again))
+
+
+async def _is_told(client: KubeClient, event: tuple[str, str]) -> bool:
+    return event in await events(client, about="first")
 
 
 async def test_a_bad_document_does_not_get_in_and_everybody_is_told(tmp_path: Path) -> None:

@@ -58,7 +58,7 @@ async def test_a_gang_that_was_half_bound_is_completed_first(tmp_path: Path) -> 
 async def test_cells_of_members_that_are_created_later_are_leased_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("extender.queue.gang_planner._RENEW_SECONDS", 0.2)
+    monkeypatch.setattr("extender.queue.seen_gangs._RENEW_SECONDS", 0.2)
     store, text = MemoryDecisions(), hived_text(racks=2, nodes=2, lab=4)
     async with simulated(tmp_path, nodes=4, racks=2, policies={"cluster": text}) as client:
         await client.request("POST", PODS, body=_late_gang("g-0"))

@@ -20,7 +20,9 @@ from state.ledger.usage_metrics import UsageMetrics
 from state.log.log import DecisionLog
 from state.log.metrics import LogMetrics
 from tests.support.twins.log import MemoryDecisions
+from tests.support.webhook.admission_world import a_policy
 from webhook.metrics import WebhookMetrics
+from webhook.quota_metrics import QuotaMetrics
 
 _HEAD: Final = """\
 # Metrics
@@ -54,6 +56,8 @@ def metrics_of(service: str) -> list[MetricInfo]:
     measured = ServiceMetrics()
     if service == "webhook":
         WebhookMetrics(measured.registry)
+        unread: Any = SimpleNamespace(is_known=False)
+        QuotaMetrics(measured.registry, usage=unread, policy=a_policy)
     else:
         _register_extender(measured.registry)
     LogMetrics(measured.registry, DecisionLog(MemoryDecisions()))

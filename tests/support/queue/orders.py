@@ -8,7 +8,7 @@ from policy.classes import Classes, PriorityClass
 from policy.documents.queues_document import QueuesDocument
 from policy.parser import parse_document
 from policy.queues.queues import Queues
-from policy.submission import ClassName, GangKey
+from policy.submission import ClassName, GangKey, VcName
 
 CLASSES = Classes.of(
     [
@@ -45,7 +45,7 @@ def facts(name: str = "bert", *, asked: float = 0.0, **changes: object) -> Queue
         gang=GangKey("ns", name),
         user="alice",
         group="vision",
-        vc="lab",
+        vc=VcName("lab"),
         class_name="test",
         priority=10,
         leaf_cells=8,

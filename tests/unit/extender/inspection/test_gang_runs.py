@@ -41,14 +41,14 @@ def test_the_youngest_run_that_has_places_is_shown_and_the_others_are_listed() -
     assert shown is not None
     assert (shown["gang"], shown["workload"], shown["uid"]) == (
         "lab/bert",
-        "Job new",
+        "Job/new",
         uid_of("new"),
     )
     others = {run["workload"]: (run["state"], run["bound"]) for run in shown["otherRuns"]}
-    assert others == {"Job old": ("allocated", 1), "Job next": ("waiting", 0)}
+    assert others == {"Job/old": ("allocated", 1), "Job/next": ("waiting", 0)}
     exact = runs.show("lab", f"bert@{uid_of('old')}")
     assert exact is not None
-    assert (exact["workload"], exact["otherRuns"]) == ("Job old", [])
+    assert (exact["workload"], exact["otherRuns"]) == ("Job/old", [])
 
 
 def test_a_gang_without_places_is_shown_with_why_it_waits() -> None:

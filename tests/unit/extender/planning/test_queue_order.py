@@ -4,6 +4,9 @@ import asyncio
 from collections.abc import Mapping
 from contextlib import suppress
 from datetime import UTC, datetime
+from typing import NoReturn
+
+import pytest
 
 from extender.planning.queue_order import QueueOrder
 from kube.follow.policies import PolicySink
@@ -132,13 +135,33 @@ async def test_recent_use_costs_and_a_hung_history_keeps_what_was_known() -> Non
     until = datetime(2026, 5, 31, 20, 0, tzinfo=UTC)
     world.history.runs["run-alice"] = _use("alice", hours=10, until=until)
     world.apply(_FAIR)
+    await world.order.read_use()
     await world.run()
     assert world.gangs == ["b", "a"]
     world.history.is_away = True
     world.time.advance(days=1)
+    await world.order.read_use()
     await world.order.refresh()
     assert world.gangs == ["b", "a"]
     world.history.is_away = False
     world.time.advance(days=70)
+    await world.order.read_use()
     await world.order.refresh()
     assert world.gangs == ["a", "b"], "ten half-lives later"
+
+
+async def test_a_history_that_hangs_holds_up_no_document(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    world = _World()
+
+    async def hang(since: datetime, until: datetime) -> NoReturn:
+        await asyncio.Event().wait()
+        raise AssertionError("never set")
+
+    monkeypatch.setattr(world.history, "hours_between", hang)
+    world.apply(_FAIR)
+    await world.run()
+    world.apply(_GOLD)
+    await world.run()
+    assert world.gangs == ["b", "a"]

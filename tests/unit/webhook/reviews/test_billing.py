@@ -119,7 +119,7 @@ async def test_a_billing_system_changes_limits_on_record() -> None:
     text = billing(entry("leafCells: 100", more=', reason: "invoice 42"'))
     webhook, answer = await _change(text)
     assert answer.is_allowed, answer.message
-    told = f"{METER} sets leaf cells 100 for group vision until {SOON.isoformat()}: invoice 42"
+    told = f"{METER} sets leafCells 100 for group vision until {SOON.isoformat()}: invoice 42"
     assert [event.message for event in webhook.events.written] == [told]
     await webhook.log.flush()
     [row] = webhook.decisions.records
@@ -129,9 +129,9 @@ async def test_a_billing_system_changes_limits_on_record() -> None:
 @pytest.mark.parametrize(
     ("limits", "problem"),
     [
-        (entry("leafCells: 7"), "limits[0].limits: leaf cells must be from 8 to 128, not 7"),
-        (entry("leafCells: 129"), "limits[0].limits: leaf cells must be from 8 to 128, not 129"),
-        (entry("gangs: 9"), "limits[0].limits: gangs may not be changed by billing"),
+        (entry("leafCells: 7"), "limits[0].limits.leafCells: must be from 8 to 128, not 7"),
+        (entry("leafCells: 129"), "limits[0].limits.leafCells: must be from 8 to 128, not 129"),
+        (entry("gangs: 9"), "limits[0].limits.gangs: may not be changed by billing"),
         (
             entry("leafCells: 9", until=datetime(2020, 1, 1, tzinfo=UTC)),
             "limits[0].until: must be within the next 31 days, not 2020-01-01T00:00:00+00:00",
