@@ -8,7 +8,7 @@ from pathlib import Path
 import orjson
 
 from bench import budgets
-from bench.core import blocking, engine, nodes, pods, room, rules, shadow
+from bench.core import blocking, engine, large_gangs, nodes, pods, room, rules, shadow
 from bench.queue import measure as queue
 from bench.queue import options as queue_options
 from bench.report import Benchmark, build_report, format_table
@@ -20,6 +20,7 @@ _BENCHMARKS: dict[str, Benchmark] = {
     "engine": engine.measure,
     "extender": extender.measure,
     "history": history.measure,
+    "gangs": large_gangs.measure,
     "ledger": ledger.measure,
     "log": log.measure,
     "nodes": nodes.measure,

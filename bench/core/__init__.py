@@ -6,6 +6,7 @@ Times are CPU times or the best of several rounds, so that other load on the mac
     shadow    when a gang could start, if others end as expected
     blocking  the longest piece of changes that concern the whole cluster
     spread    racks that gangs span, compared with the optimum and with next-fit
+    large_gangs    what a member of a gang of thousands costs
     room      planning with CPU and memory, compared with leaf cells alone
     nodes     nodes that join, leave and change while gangs run
     rules     a decision by the last rule of tables of growing length

@@ -41,15 +41,19 @@ def encode_request(request: MemberRequest) -> Row:
         "member": request.member,
         "gang": encode_gang(request.gang),
         "leafCount": request.leaf_count,
-        "gangLeafCounts": [
-            [size, len(list(same))] for size, same in groupby(request.gang_leaf_counts)
-        ],
+        "gangLeafCounts": _runs(request.gang_leaf_counts),
     }
     for name, default in _REQUEST_DEFAULTS.items():
         value = getattr(request, name)
         if value != default:
             row[_STORED_NAMES[name]] = value
     return row
+
+
+def _runs(sizes: tuple[int, ...]) -> list[list[int]]:
+    if sizes and sizes.count(sizes[0]) == len(sizes):  # much faster for a large gang
+        return [[sizes[0], len(sizes)]]
+    return [[size, len(list(same))] for size, same in groupby(sizes)]
 
 
 def decode_request(row: Mapping[str, Any]) -> MemberRequest:

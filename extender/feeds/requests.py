@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
+from functools import lru_cache
 from typing import Any, Final, Protocol
 
 from extender.cells.model import OPPORTUNISTIC, ForeignPod, FreeMode, MemberRequest, PlacedMember
@@ -111,6 +112,8 @@ def single_gang(pod: ManagedPod) -> GangKey:
 def _with_late(pod: ManagedPod, leaf_counts: tuple[int, ...]) -> tuple[int, ...]:
     """Return the leaf cells of each member; a pod knows those of members that are created later."""
     late = tuple(count or pod.leaf_count for count in pod.late_leaf_counts)
+    if not late:
+        return leaf_counts
     like_it = max(1, len(leaf_counts) - len(late))
     return (*leaf_counts[:like_it], *late)[: len(leaf_counts)]
 
@@ -135,7 +138,13 @@ def _gang_leaf_counts(pod: ManagedPod, size: int) -> tuple[int, ...]:
     if pod.hived and pod.hived.gang:
         groups = pod.hived.gang.members
         return tuple(group.leaf_count for group in groups for _ in range(group.pod_count))
-    return (pod.leaf_count,) * size
+    return _equal_counts(pod.leaf_count, size)
+
+
+@lru_cache(maxsize=16)
+def _equal_counts(leaf_count: int, size: int) -> tuple[int, ...]:
+    """Return one tuple for all members: many large ones would need much memory."""
+    return (leaf_count,) * size
 
 
 def _hived_options(pod: ManagedPod) -> Mapping[str, Any]:

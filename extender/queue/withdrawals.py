@@ -43,6 +43,15 @@ class Withdrawals:
             self._in_flight.leave(uid)
             self._refused.forget(uid)
 
+    def withdraw_all(self, gang: QueuedGang) -> None:
+        """Give back all that a gang has; a gang that is not complete yet has nothing."""
+        if self._cells.known_sizes(gang.key) is not None:
+            self.withdraw(*gang.pods)
+            return
+        for uid in gang.pods:
+            self._in_flight.leave(uid)
+            self._refused.forget(uid)
+
     def expire(self, gangs: Sequence[GangKey]) -> None:
         """The leases of these gangs expired: each gang now waits behind all gangs of its rank.
 

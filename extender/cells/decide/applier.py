@@ -15,7 +15,7 @@ from extender.cells.model import (
 )
 from extender.cells.observe.lifecycle import GangLifecycle
 from extender.cells.state.allocation_table import AllocationTable
-from extender.cells.state.placed_gangs import MemberSlot, PlacedGang, slot_placement
+from extender.cells.state.placed_gangs import MemberSlot, PlacedGang, free_slot_at
 from extender.cells.state.tree import Cell
 from extender.cells.state.vcs import Claim
 
@@ -138,6 +138,6 @@ class Applier:
 
 def _slot_at(gang: PlacedGang, decision: Place) -> MemberSlot:
     """Return the slot of a decision, which `check_current` has found."""
-    size = decision.request.leaf_count
-    slots = [*gang.open_slots(size), *gang.reserved_slots(size)]
-    return next(slot for slot in slots if slot_placement(slot) == decision.placement)
+    found = free_slot_at(gang, decision.request.leaf_count, decision.placement)
+    assert found is not None
+    return found

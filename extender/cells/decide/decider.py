@@ -5,7 +5,7 @@ unknown gang is placed whole, or with as many members as it needs to start: in i
 fits, otherwise by preemption (`preempt`).
 """
 
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from extender.cells.answers import listed, needed, preempt, wait
@@ -128,13 +128,12 @@ class Decider:
         if gang.is_being_preempted():
             by = listed("preemptors", _preemptors(gang))
             return wait(request, ReasonCode.BEING_PREEMPTED, **by)
-        slots = gang.open_slots(request.leaf_count)
-        if slots and request.member != NO_MEMBER:
-            return _at(ask, _offered(slots, ask))
+        is_member = request.member != NO_MEMBER
+        if is_member and (slot := _offered(gang.slots.open(request.leaf_count), ask)):
+            return _at(ask, slot)
         if request.member in gang.waiting_members:
             return self._plan_reserved(ask, gang)
-        taken = sum(slot.size == request.leaf_count for slot in gang.slots)
-        if taken >= gang.request.gang_leaf_counts.count(request.leaf_count):
+        if gang.slots.count(request.leaf_count) >= gang.member_count(request.leaf_count):
             return _members_ending(request, gang) or _gang_full(request)
         return self._plan_late(ask, gang)
 
@@ -162,9 +161,9 @@ class Decider:
         """Plan a late member whose place is reserved until victims end."""
         slots = gang.reserved_slots(ask.request.leaf_count)
         usable = [slot for slot in slots if not _is_unusable(slot, ask)]
-        ready = [slot for slot in usable if not holders([slot])]
+        ready = _offered((slot for slot in usable if not holders([slot])), ask)
         if ready:
-            return _at(ask, _offered(ready, ask))
+            return _at(ask, ready)
         if usable:
             return preempt(ask.request, victims=keys(holders(usable)))
         with self._table.what_if():
@@ -178,8 +177,8 @@ class Decider:
         victims = gang.victims()
         if victims:
             return preempt(ask.request, victims=keys(victims))
-        slots = gang.reserved_slots(ask.request.leaf_count)
-        return _at(ask, _offered(slots, ask)) if slots else _gang_full(ask.request)
+        slot = _offered(gang.reserved_slots(ask.request.leaf_count), ask)
+        return _at(ask, slot) if slot else _gang_full(ask.request)
 
     def _plan_again(self, ask: Ask, gang: PlacedGang) -> Decision:
         """Plan a preempting gang again without what it has reserved, which is of no use now."""
@@ -318,9 +317,14 @@ def _is_unusable(slot: MemberSlot, ask: Ask) -> bool:
     return any(leaf.node not in ask.candidates for leaf in slot.leaves)
 
 
-def _offered(slots: Sequence[MemberSlot], ask: Ask) -> MemberSlot:
-    offered = (slot for slot in slots if slot_placement(slot).node in ask.candidates)
-    return next(offered, slots[0])
+def _offered(slots: Iterable[MemberSlot], ask: Ask) -> MemberSlot | None:
+    """Return the first slot on a candidate node, or else the first; None if there is none."""
+    first: MemberSlot | None = None
+    for slot in slots:
+        if slot.node in ask.candidates:
+            return slot
+        first = first or slot
+    return first
 
 
 def _at(ask: Ask, slot: MemberSlot) -> Decision:

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from extender.cells.decide.refusals import refusal
 from extender.cells.model import Decision, MemberRequest, Place, Preempt, Seat, Wait
 from extender.cells.state.allocation_table import AllocationTable
-from extender.cells.state.placed_gangs import MemberSlot, PlacedGang, slot_placement
+from extender.cells.state.placed_gangs import MemberSlot, PlacedGang, free_slot_at, slot_placement
 from extender.cells.state.tree import Cell
 from policy.errors import ConflictError
 from policy.submission import GangKey, PodUid
@@ -101,12 +101,11 @@ def _of_downgraded(table: AllocationTable, decision: Place) -> Iterator[str]:
 def _of_growth(gang: PlacedGang | None, decision: Place | Preempt) -> Iterator[str]:
     """New seats must be for members without seats, and not exceed the members."""
     request = decision.request
-    kept = [slot.size for slot in gang.slots] if gang else []
+    added, members = Counter(len(seat.leaves) for seat in decision.seats), request.gang_leaf_counts
+    taken = {size: gang.slots.count(size) if gang else 0 for size in added}
     if gang is not None and gang.reserved_for(request.member) is not None:
-        kept.remove(request.leaf_count)
-    taken, added = Counter(kept), Counter(len(seat.leaves) for seat in decision.seats)
-    members = Counter(request.gang_leaf_counts)
-    if any(taken[size] + count > members[size] for size, count in added.items()):
+        taken[request.leaf_count] = taken.get(request.leaf_count, 0) - 1
+    if any(taken[size] + count > members.count(size) for size, count in added.items()):
         yield "all members have places"
     if not any(len(seat.leaves) == request.leaf_count for seat in decision.seats):
         yield f"no seat fits pod {request.member}"
@@ -122,18 +121,16 @@ def _of_open_slot(gang: PlacedGang | None, decision: Place) -> Iterator[str]:
         return
     request, size = decision.request, decision.request.leaf_count
     own = gang.slot_of(request.member)
-    slots = [own] if own is not None else [*gang.open_slots(size), *gang.reserved_slots(size)]
-    found = [slot for slot in slots if slot_placement(slot) == decision.placement]
-    if not found:
+    found = own if own is not None else free_slot_at(gang, size, decision.placement)
+    if found is None or slot_placement(found) != decision.placement:
         yield f"the gang no longer has the place on node {decision.placement.node}"
         return
     if own is None and gang.is_being_preempted():
         yield "the gang is being preempted"
-    if found[0].is_reserved:
+    if found.is_reserved:
         if not _waits(gang, request.member):
             yield f"nothing is reserved for pod {request.member}"
-        needed = gang.slots if gang.is_preempting else found[:1]
-        yield from _of_reserved(needed)
+        yield from _of_reserved(list(gang.slots) if gang.is_preempting else [found])
 
 
 def _of_reserved(slots: Sequence[MemberSlot]) -> Iterator[str]:
@@ -155,8 +152,7 @@ def _of_victims(gang: PlacedGang, decision: Preempt) -> Iterator[str]:
 
 def _of_late_member(gang: PlacedGang, request: MemberRequest) -> Iterator[str]:
     """Without a reservation, the member must have no place and its gang must lack one."""
-    taken = sum(slot.size == request.leaf_count for slot in gang.slots)
-    has_room = taken < gang.request.gang_leaf_counts.count(request.leaf_count)
+    has_room = gang.slots.count(request.leaf_count) < gang.member_count(request.leaf_count)
     has_place = gang.slot_of(request.member) is not None
     if not has_room or has_place or gang.is_being_preempted():
         yield f"the gang is {gang.state()}"

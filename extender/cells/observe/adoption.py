@@ -112,7 +112,7 @@ class Adopter:
         request, gang = bound.request, self._table.gangs.get(bound.request.gang)
         if len({*bound.placement.leaf_cells}) != request.leaf_count:
             return False
-        taken = sum(slot.size == request.leaf_count for slot in gang.slots) if gang else 0
+        taken = gang.slots.count(request.leaf_count) if gang else 0
         is_known = gang is None or agree(gang, request)
         return is_known and taken < request.gang_leaf_counts.count(request.leaf_count)
 

@@ -22,7 +22,13 @@ from extender.cells.observe.counted_leaves import (
 )
 from extender.cells.observe.lifecycle import GangLifecycle
 from extender.cells.state.allocation_table import AllocationTable
-from extender.cells.state.placed_gangs import MemberSlot, PlacedGang, slot_placement, sorted_by_key
+from extender.cells.state.placed_gangs import (
+    MemberSlot,
+    PlacedGang,
+    slot_placement,
+    slot_with,
+    sorted_by_key,
+)
 from extender.cells.state.tree import Cell
 from policy.placement import Placement
 from policy.submission import GangKey, NodeName
@@ -71,7 +77,10 @@ class PodObserver:
         """Correct the slot of a member that is bound elsewhere than planned."""
         other = _slot_at(gang, bound)
         if other is not None and not slot.is_bound:
-            slot.member, other.member = other.member, slot.member
+            member, former = slot.member, other.member
+            gang.slots.set_member(slot, None)
+            gang.slots.set_member(other, member)
+            gang.slots.set_member(slot, former)
             other.had_member = True
             return other
         self._table.remove_slot(gang, slot)
@@ -135,19 +144,18 @@ class PodObserver:
 
     def _drop_surplus(self, gang: PlacedGang, size: int) -> None:
         """Give up a slot that was held or reserved for a member that is bound elsewhere."""
-        taken = sum(slot.size == size for slot in gang.slots)
-        spare = gang.open_slots(size)
-        if taken < gang.request.gang_leaf_counts.count(size):
+        if gang.slots.count(size) < gang.member_count(size):
             return
-        if spare:
-            self._table.remove_slot(gang, spare[0])
+        spare = next(gang.slots.open(size), None)
+        if spare is not None:
+            self._table.remove_slot(gang, spare)
         elif waiting := [member for member, other in gang.waiting_members.items() if other == size]:
             self._lifecycle.cancel_wait(gang, waiting[0])
 
     def _evict_lease(self, leaf: Cell) -> None:
         """Give up the leased slot on a leaf that a bound pod uses."""
         if leaf.holder is not None:
-            slot = next(slot for slot in leaf.holder.slots if leaf in slot.leaves)
+            slot = slot_with(leaf.holder, leaf)
             self._lifecycle.give_up(leaf.holder, slot)
 
     def _evict_claim(self, gang: PlacedGang, slot: MemberSlot) -> None:
@@ -235,7 +243,8 @@ class PodObserver:
         for gang in sorted_by_key(leaf.reserver for leaf in node.leaves()):
             self._lifecycle.cancel_preemption(gang)
         for gang in sorted_by_key(leaf.holder for leaf in node.leaves()):
-            for slot in [s for s in gang.slots if s.leaves and s.leaves[0].node == node.node]:
+            there = gang.slots.on(node.node) if node.node is not None else ()
+            for slot in [slot for slot in there if slot.leaves]:
                 where = slot_placement(slot)
                 self._table.remove_slot(gang, slot)
                 if slot.member is not None:
@@ -280,13 +289,12 @@ def _agrees(slot: MemberSlot, bound: PlacedMember) -> bool:
 def _slot_at(gang: PlacedGang, bound: PlacedMember) -> MemberSlot | None:
     """The slot of a gang that has no bound member and is where a member reports to be."""
     names = {*bound.placement.leaf_cells}
-    for slot in gang.slots:
+    for slot in gang.slots.on(bound.placement.node):
         if slot.is_bound or slot.is_reserved or slot.size != _size(bound):
             continue
         if slot.member is not None and not names:
             continue
-        there = slot_placement(slot)
-        if there.node == bound.placement.node and (not names or {*there.leaf_cells} == names):
+        if not names or {*slot_placement(slot).leaf_cells} == names:
             return slot
     return None
 

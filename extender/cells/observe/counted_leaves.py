@@ -96,7 +96,8 @@ def unheld_leaves(node: Cell) -> Sequence[Cell]:
 def is_bound(leaf: Cell) -> bool:
     """True if a bound member has a leaf; a leaf that is only leased counts as available."""
     holder = leaf.holder
-    return holder is not None and any(slot.is_bound for slot in holder.slots if leaf in slot.leaves)
+    there = holder.slots.on(leaf.node) if holder is not None and leaf.node is not None else ()
+    return any(slot.is_bound for slot in there if leaf in slot.leaves)
 
 
 class ClaimFinder:

@@ -89,7 +89,7 @@ class GangLifecycle:
 
     def assign(self, gang: PlacedGang, slot: MemberSlot, member: PodUid) -> None:
         """Give a slot to a member."""
-        slot.member = member
+        gang.slots.set_member(slot, member)
         slot.had_member = True
         self.gang_of[member] = gang.key
         if slot.is_ending:
@@ -116,7 +116,8 @@ class GangLifecycle:
         self.stop_waiting(gang)
 
     def _occupy(self, gang: PlacedGang, slot: MemberSlot) -> None:
-        slot.is_reserved = False
+        if slot.is_reserved:
+            gang.slots.occupy(slot)
         self._table.changes.record(gang)
         self._table.hold(slot.leaves, gang)
         self._table.reserve(slot.leaves, None)
@@ -144,12 +145,8 @@ class GangLifecycle:
         self.cancel_wait(gang, member)
         slot = gang.slot_of(member)
         if slot is not None and _waits_for_replacement(gang, slot):
-            slot.member, slot.is_bound, slot.reported_devices, slot.is_ending = (
-                None,
-                False,
-                (),
-                False,
-            )
+            gang.slots.set_member(slot, None)
+            slot.is_bound, slot.reported_devices, slot.is_ending = False, (), False
             self._note_whether_ending(gang)
         elif slot is not None:
             self._table.remove_slot(gang, slot)
@@ -239,8 +236,7 @@ class GangLifecycle:
 def _waits_for_replacement(gang: PlacedGang, slot: MemberSlot) -> bool:
     if not gang.keeps_slots() or not slot.leaves or slot.is_foreign or slot.missing_leaves:
         return False
-    members = gang.request.gang_leaf_counts.count(slot.size)
-    return sum(other.size == slot.size for other in gang.slots) <= members
+    return gang.slots.count(slot.size) <= gang.member_count(slot.size)
 
 
 def _unused(gang: PlacedGang) -> list[MemberSlot]:

@@ -29,6 +29,7 @@ from extender.cells.observe.reconfiguration import (
 )
 from extender.cells.state.allocation_table import AllocationTable
 from extender.cells.state.cell_changes import add_cell, change_promises, remove_cell, set_levels
+from extender.cells.state.gang_slots import GangSlots
 from extender.cells.state.placed_gangs import MemberSlot, PlacedGang, slot_placement, sorted_by_key
 from extender.cells.state.registry import Registry
 from extender.cells.state.vcs import Claim, has_room_for
@@ -170,8 +171,7 @@ class TopologyUpdater:
                 leaves = list(cell.leaves())
                 gangs = (gang for leaf in leaves for gang in (leaf.holder, leaf.reserver))
                 for gang in sorted_by_key(gangs):
-                    slots = (slot for slot in gang.slots if slot_placement(slot).node == node)
-                    touched.setdefault(gang, {}).update(dict.fromkeys(slots))
+                    touched.setdefault(gang, {}).update(dict.fromkeys(gang.slots.on(node)))
             for slot, gang in self._table.leafless_slots.get(node, {}).items():
                 touched.setdefault(gang, {})[slot] = None
         return touched
@@ -180,7 +180,7 @@ class TopologyUpdater:
         slots = [replace(slot) for slot in gang.slots]
         self._affected[gang.key] = gang
         self._before[gang.key] = replace(
-            gang, slots=slots, waiting_members=dict(gang.waiting_members)
+            gang, slots=GangSlots(slots), waiting_members=dict(gang.waiting_members)
         )
 
     def _take(self, gang: PlacedGang, slots: dict[MemberSlot, None]) -> PlacedGang:
@@ -191,7 +191,7 @@ class TopologyUpdater:
         if any(slot.is_reserved for slot in slots):
             slots = slots | dict.fromkeys(gang.reserved_slots())
         lost = [replace(slot) for slot in slots]
-        part = replace(gang, slots=lost, waiting_members=dict(gang.waiting_members))
+        part = replace(gang, slots=GangSlots(lost), waiting_members=dict(gang.waiting_members))
         if gang.is_preempting:
             self._lifecycle.end(gang)
             return part

@@ -14,6 +14,7 @@ from extender.cells.observe.adoption import Adopter
 from extender.cells.observe.lifecycle import GangLifecycle
 from extender.cells.observe.reconfiguration import ranked, replay_order
 from extender.cells.state.allocation_table import AllocationTable
+from extender.cells.state.gang_slots import GangSlots
 from extender.cells.state.placed_gangs import PlacedGang
 from extender.cells.state.registry import Registry
 from extender.cells.views.listings import Stepwise
@@ -103,5 +104,5 @@ class PriorityChange:
 
 
 def _copy(gang: PlacedGang) -> PlacedGang:
-    slots = [replace(slot) for slot in gang.slots]
+    slots = GangSlots(replace(slot) for slot in gang.slots)
     return replace(gang, slots=slots, waiting_members=dict(gang.waiting_members))

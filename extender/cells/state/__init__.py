@@ -12,6 +12,7 @@ cluster is ever made.
     cell_changes      Cells that join and leave while others are in use, and promises with them
     change_log        Cells and gangs that changed, for indexes that catch up when they are read
     foreign_use       Leaf cells that foreign pods use, by chain
+    gang_slots        The slots of one gang, by member, node and standing
     placed_gangs      Gangs that hold or reserve leaf cells, their slots, and a slot's `Placement`
     ranking           Bins ranked by room: finds the best bin without visiting all
     registry          Gangs by VC and priority: finds possible victims without visiting all

@@ -96,6 +96,9 @@ class AllocationTable(Undoable):
     def _set_holders(self, leaves: Sequence[Cell], holders: Sequence[PlacedGang | None]) -> None:
         was_idle = [_is_idle(leaf) for leaf in leaves]
         for leaf, holder in zip(leaves, holders, strict=True):
+            if leaf.reserver is not None:
+                _contest(leaf.holder, -1)
+                _contest(holder, 1)
             leaf.holder = holder
         self._recount(leaves, was_idle)
 
@@ -110,6 +113,7 @@ class AllocationTable(Undoable):
     ) -> None:
         was_idle = [_is_idle(leaf) for leaf in leaves]
         for leaf, reserver in zip(leaves, reservers, strict=True):
+            _contest(leaf.holder, (reserver is not None) - (leaf.reserver is not None))
             leaf.reserver = reserver
         self._recount(leaves, was_idle)
 
@@ -241,7 +245,8 @@ class AllocationTable(Undoable):
 
     def add_slot(self, gang: PlacedGang, slot: MemberSlot) -> None:
         """Add a slot to a gang; its leaves are held, or reserved if the slot is."""
-        self._insert_slot(gang, len(gang.slots), slot)
+        gang.slots.add(slot)
+        self._index_slot(gang, slot)
         self.record_undo(lambda: self._delete_slot(gang, slot))
         if slot.claim is not None:
             self._count_user(slot.claim, gang.key, 1)
@@ -250,8 +255,11 @@ class AllocationTable(Undoable):
         else:
             self.hold(slot.leaves, gang)
 
-    def _insert_slot(self, gang: PlacedGang, index: int, slot: MemberSlot) -> None:
-        gang.slots.insert(index, slot)
+    def _put_back_slot(self, gang: PlacedGang, slot: MemberSlot, number: int) -> None:
+        gang.slots.put_back(slot, number)
+        self._index_slot(gang, slot)
+
+    def _index_slot(self, gang: PlacedGang, slot: MemberSlot) -> None:
         self.foreign.add(slot)
         self.changes.record(gang)
         if not slot.leaves:
@@ -261,6 +269,9 @@ class AllocationTable(Undoable):
 
     def _delete_slot(self, gang: PlacedGang, slot: MemberSlot) -> None:
         gang.slots.remove(slot)
+        self._unindex_slot(gang, slot)
+
+    def _unindex_slot(self, gang: PlacedGang, slot: MemberSlot) -> None:
         self.foreign.drop(slot)
         self.changes.record(gang)
         if not slot.leaves:
@@ -272,9 +283,9 @@ class AllocationTable(Undoable):
         self, gang: PlacedGang, slot: MemberSlot, *, keeps_claims: bool = False
     ) -> None:
         """Remove a slot of a gang; its preassigned cell is unmapped if no other slot uses it."""
-        index = gang.slots.index(slot)
-        self._delete_slot(gang, slot)
-        self.record_undo(lambda: self._insert_slot(gang, index, slot))
+        number = gang.slots.remove(slot)
+        self._unindex_slot(gang, slot)
+        self.record_undo(lambda: self._put_back_slot(gang, slot, number))
         if slot.is_reserved:
             self.reserve(slot.leaves, None)
         else:
@@ -363,6 +374,11 @@ class AllocationTable(Undoable):
         return [
             tree.by_node[name] for _, tree in sorted(self.trees.items()) if name in tree.by_node
         ]
+
+
+def _contest(holder: PlacedGang | None, delta: int) -> None:
+    if holder is not None:
+        holder.contested_leaves += delta
 
 
 def _is_idle(leaf: Cell) -> bool:

@@ -1,9 +1,11 @@
 """Gangs that hold or reserve leaf cells, the slots of their members, and a slot's placement."""
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
 from extender.cells.model import ForeignPod, FreeMode, GangState, MemberRequest
+from extender.cells.state.gang_slots import GangSlots
 from extender.cells.state.tree import Cell
 from extender.cells.state.vcs import Claim
 from policy.placement import Placement
@@ -45,6 +47,13 @@ class MemberSlot:
     )
     """The last result of `slot_placement`, with the leaves and claim it is for."""
 
+    @property
+    def node(self) -> NodeName:
+        """The node of its leaves, or the one that its pod reports; the same while a gang has it."""
+        if self.leaves:
+            return self.leaves[0].node or NodeName("")
+        return self.reported_placement.node if self.reported_placement else NodeName("")
+
 
 @dataclass(slots=True, eq=False)
 class PlacedGang:
@@ -56,27 +65,27 @@ class PlacedGang:
     sequence_number: int
     """Higher means younger; it breaks ties between pods of the same age."""
     is_guaranteed: bool
-    slots: list[MemberSlot] = field(default_factory=list)
+    slots: GangSlots = field(default_factory=GangSlots)
     lease_expires: float = 0.0
     waiting_members: dict[PodUid, int] = field(default_factory=dict)
     """Members that wait for a reserved slot, with their number of leaf cells."""
     downgraded_by: GangKey | None = None
     breaks_budget: bool = False
     """True if a PodDisruptionBudget forbids to end it: others end first."""
+    contested_leaves: int = 0
+    """Leaves that it holds, and that a gang has reserved."""
+    _counted: tuple[tuple[int, ...], Counter[int]] | None = None
+    """The sizes of the request, and how many members have each of them."""
 
     @property
     def is_foreign(self) -> bool:
         """True if the engine placed none of its members."""
-        held = (slot for slot in self.slots if not slot.is_reserved)
-        first = next(held, None)
-        return first is not None and first.is_foreign and all(slot.is_foreign for slot in held)
+        return self.slots.are_foreign
 
     @property
     def is_kept(self) -> bool:
         """True if it is foreign and the policy keeps one of its members: it is never a victim."""
-        return self.is_foreign and not all(
-            slot.is_reclaimable for slot in self.slots if not slot.is_reserved
-        )
+        return self.slots.are_foreign and not self.slots.are_reclaimable
 
     @property
     def is_borrower(self) -> bool:
@@ -93,7 +102,7 @@ class PlacedGang:
     @property
     def is_preempting(self) -> bool:
         """True if all its slots are still reserved."""
-        return bool(self.slots) and all(slot.is_reserved for slot in self.slots)
+        return 0 < self.slots.reserved_count == len(self.slots)
 
     @property
     def is_ending(self) -> bool:
@@ -128,22 +137,19 @@ class PlacedGang:
         return self.is_guaranteed and mine.vc == request.vc and mine.priority < request.priority
 
     def slot_of(self, member: PodUid) -> MemberSlot | None:
-        return next((slot for slot in self.slots if slot.member == member), None)
+        return self.slots.of_member(member)
 
-    def open_slots(self, leaf_count: int) -> list[MemberSlot]:
-        """Slots of a size that have no member, without reserved ones."""
-        return [
-            slot
-            for slot in self.slots
-            if slot.member is None and slot.size == leaf_count and not slot.is_reserved
-        ]
+    def member_count(self, leaf_count: int) -> int:
+        """The number of members of a size that its request lists."""
+        sizes = self.request.gang_leaf_counts
+        if self._counted is None or self._counted[0] is not sizes:
+            self._counted = sizes, Counter(sizes)
+        return self._counted[1][leaf_count]
 
     def reserved_slots(self, leaf_count: int | None = None) -> list[MemberSlot]:
         """Slots (of a size) that are reserved, whether or not the victims have ended."""
         return [
-            slot
-            for slot in self.slots
-            if slot.is_reserved and (leaf_count is None or slot.size == leaf_count)
+            slot for slot in self.slots.reserved() if leaf_count is None or slot.size == leaf_count
         ]
 
     def reserved_for(self, member: PodUid) -> MemberSlot | None:
@@ -154,18 +160,13 @@ class PlacedGang:
         return next(iter(self.reserved_slots(size)), None)
 
     def has_members(self) -> bool:
-        return any(slot.member is not None for slot in self.slots)
+        return self.slots.has_members
 
     def keeps_slots(self) -> bool:
         return self.request.free_mode is FreeMode.WHOLE
 
     def is_being_preempted(self) -> bool:
-        return any(
-            leaf.reserver is not None
-            for slot in self.slots
-            if not slot.is_reserved
-            for leaf in slot.leaves
-        )
+        return self.contested_leaves > 0
 
     def state(self) -> GangState:
         if self.is_preempting:
@@ -214,6 +215,23 @@ def slot_placement(slot: MemberSlot) -> Placement:
         placement = replace(placement, vc_cell=claim.address) if claim else placement
         slot.cached_placement = cached = leaves, claim, placement
     return cached[2]
+
+
+def free_slot_at(gang: PlacedGang, leaf_count: int, placement: Placement) -> MemberSlot | None:
+    """The slot of a size without a member at a place: a held one, or else a reserved one."""
+    there = [
+        slot
+        for slot in gang.slots.on(placement.node)
+        if slot.size == leaf_count and (slot.is_reserved or slot.member is None)
+    ]
+    found = (slot for slot in there if slot_placement(slot) == placement)
+    return min(found, key=lambda slot: slot.is_reserved, default=None)
+
+
+def slot_with(gang: PlacedGang, leaf: Cell) -> MemberSlot:
+    """The slot of a gang that holds a leaf."""
+    node = leaf.node or NodeName("")
+    return next(slot for slot in gang.slots.on(node) if leaf in slot.leaves)
 
 
 class SlotsByNode(dict[NodeName, dict[MemberSlot, PlacedGang]]):

@@ -200,11 +200,18 @@ def _gangs(table: AllocationTable) -> Iterator[str]:
             yield f"gang {gang.key} has more slots than members"
         if not gang.slots or not (gang.has_members() or gang.waiting_members):
             yield f"gang {gang.key} has no slots or no members"
+        if not gang.slots.audit() or gang.contested_leaves != _count_contested(gang):
+            yield f"gang {gang.key} and the index of its slots do not agree"
     for gang, slot in _slots(table):
         if gang.is_guaranteed and slot.leaves and slot.claim is None and not slot.is_foreign:
             yield f"gang {gang.key} is guaranteed, but counts against no cell of its VC"
         if slot.claim is not None and not _counts_rightly(gang, slot, slot.claim):
             yield f"gang {gang.key} counts against {slot.claim.address}, but is not in it"
+
+
+def _count_contested(gang: PlacedGang) -> int:
+    held = (slot for slot in gang.slots if not slot.is_reserved)
+    return sum(leaf.reserver is not None for slot in held for leaf in slot.leaves)
 
 
 def _counts_rightly(gang: PlacedGang, slot: MemberSlot, claim: Claim) -> bool:

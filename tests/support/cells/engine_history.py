@@ -305,9 +305,9 @@ class EngineHistory(RuleBasedStateMachine):
     def late(self, request: MemberRequest, gang: PlacedGang) -> MemberRequest | None:
         """What a member for which its gang has no slot asks for: a place for itself."""
         size = request.leaf_count
-        has_slot = gang.slot_of(request.member) or gang.open_slots(size) or gang.reserved_slots()
-        taken = sum(slot.size == size for slot in gang.slots)
-        is_full = taken >= gang.request.gang_leaf_counts.count(size)
+        own, is_open = gang.slot_of(request.member), any(gang.slots.open(size))
+        has_slot = own or is_open or gang.reserved_slots()
+        is_full = gang.slots.count(size) >= gang.member_count(size)
         if has_slot or is_full or gang.is_being_preempted():
             return None
         alone = replace(request, gang_leaf_counts=(size,), gang_min=None, ignores_candidates=False)

@@ -78,11 +78,12 @@ class EngineCells:
         self.on_change()
 
     def is_bound(self, member: PodUid) -> bool:
-        is_known = any(member in view.bound for view in self._engine.gangs())
-        return is_known or member in self._being_bound
+        slot = self._engine._slot_of(member)
+        return (slot is not None and slot.is_bound) or member in self._being_bound
 
     def is_foreign(self, member: PodUid) -> bool:
         return False  # all pods of this world are planned
 
     def members_of(self, gang: GangKey) -> Collection[PodUid]:
-        return [uid for view in self._engine.gangs() if view.gang == gang for uid in view.members]
+        view = self._engine.gang(gang)
+        return list(view.members) if view is not None else []

@@ -6,6 +6,7 @@ import pytest
 
 from extender.cells.engine import Engine
 from extender.cells.state.allocation_table import AllocationTable
+from extender.cells.state.gang_slots import GangSlots
 from extender.cells.state.placed_gangs import MemberSlot
 from policy.errors import InvariantError
 from policy.submission import GangKey, PodUid, VcName
@@ -32,11 +33,12 @@ def an_engine_at_work() -> Engine:
 
 def _hold_twice(table: AllocationTable) -> None:
     gang = table.gangs[GangKey("ns", "g")]
-    gang.slots.append(MemberSlot(gang.slots[0].leaves, 2, gang.slots[0].claim))
+    first = next(iter(gang.slots))
+    gang.slots.add(MemberSlot(first.leaves, 2, first.claim))
 
 
 def _lose_a_holder(table: AllocationTable) -> None:
-    table.gangs[GangKey("ns", "g")].slots[0].leaves[0].holder = None
+    next(iter(table.gangs[GangKey("ns", "g")].slots)).leaves[0].holder = None
 
 
 def _miscount_idle(table: AllocationTable) -> None:
@@ -79,13 +81,15 @@ def _misrank(table: AllocationTable) -> None:
 
 
 def _lie_outside_of_its_cell(table: AllocationTable) -> None:
-    slot = table.gangs[GangKey("ns", "g")].slots[0]
+    slot = next(iter(table.gangs[GangKey("ns", "g")].slots))
     slot.claim = None
 
 
 def _wait_for_a_foreign_gang(table: AllocationTable) -> None:
-    for slot in table.gangs[GangKey("ns", "low")].slots:
+    gang = table.gangs[GangKey("ns", "low")]
+    for slot in gang.slots:
         slot.is_foreign = True
+    gang.slots = GangSlots(gang.slots)
 
 
 def _put_a_member_into_two_gangs(table: AllocationTable) -> None:
@@ -93,7 +97,7 @@ def _put_a_member_into_two_gangs(table: AllocationTable) -> None:
 
 
 def _lack_a_leaf_unknown_to_all(table: AllocationTable) -> None:
-    table.gangs[GangKey("ns", "g")].slots[0].missing_leaves = 1
+    next(iter(table.gangs[GangKey("ns", "g")].slots)).missing_leaves = 1
 
 
 def _change_a_standing(table: AllocationTable) -> None:
@@ -102,7 +106,15 @@ def _change_a_standing(table: AllocationTable) -> None:
 
 def _hold_more_places_than_members(table: AllocationTable) -> None:
     gang = table.gangs[GangKey("ns", "g")]
-    gang.slots.append(MemberSlot((), 2))
+    gang.slots.add(MemberSlot((), 2))
+
+
+def _give_a_slot_to_another_member(table: AllocationTable) -> None:
+    next(iter(table.gangs[GangKey("ns", "g")].slots)).member = None
+
+
+def _miscount_contested_leaves(table: AllocationTable) -> None:
+    table.gangs[GangKey("ns", "low")].contested_leaves += 1
 
 
 BROKEN = {
@@ -122,6 +134,8 @@ BROKEN = {
     "missing leaves": _lack_a_leaf_unknown_to_all,
     "registered at another standing": _change_a_standing,
     "more slots than members": _hold_more_places_than_members,
+    "index of its slots": _give_a_slot_to_another_member,
+    "its slots do not agree": _miscount_contested_leaves,
 }
 
 
