@@ -11,7 +11,7 @@ from typing import TypeVar
 
 from bench.report import SEED, Result, format_table
 from extender.queue.forecast.calibration import ASSUMED_SCORES, Curve
-from extender.queue.forecast.futures import CopiedGang, QueueCopy, sample_starts
+from extender.queue.forecast.futures import CopiedGang, Pool, QueueCopy, sample_starts
 from extender.queue.forecast.starts import draw_start
 from policy.submission import GangKey
 
@@ -57,7 +57,8 @@ def _queue() -> QueueCopy:
         )
 
     gangs = [gang(number) for number in range(_RUNNING + _WAITING)]
-    free = {(f"vc-{vc}", "A100"): 0 for vc in range(_VCS)} | {("all", "A100"): 0}
+    names = ["all", *(f"vc-{vc}" for vc in range(_VCS))]
+    free: dict[Pool, int] = {(name, "A100"): 0 for name in names}
     return QueueCopy(free=free, running=gangs[:_RUNNING], waiting=gangs[_RUNNING:])
 
 
