@@ -157,7 +157,7 @@ class Reservations:
             for one in list(self._of.values()):
                 self._review(one)
             self.gaps.classify_again()
-        self._search_one()
+        self._search_one(step)
         step.reservations, self._changed = list(self._changed.values()), {}
         step.backfilled = self.gaps.take_backfilled()
 
@@ -206,18 +206,29 @@ class Reservations:
 
     # -- making and moving
 
-    def _search_one(self) -> None:
+    def _search_one(self, step: StepResult) -> None:
         """Search one shadow time: for a reservation that lost cells, else for a new one."""
-        for gang in list(self._lost):
-            nodes = self._lost.pop(gang)
-            if gang in self._of:
-                self._move(self._of[gang], nodes)
+        for key in list(self._lost):
+            gang, nodes = self._seen.find(key), self._lost.pop(key)
+            if key in self._of and gang is not None:
+                if self._is_prepared(gang, step):
+                    self._move(self._of[key], gang, nodes)
                 return
         for pool in self._waiting.pools() if self.is_open else ():
             head = self._next_head(pool)
             if head is not None:
-                self._make(head, pool)
+                if self._is_prepared(head, step):
+                    self._make(head, pool)
                 return
+
+    def _is_prepared(self, gang: QueuedGang, step: StepResult) -> bool:
+        """Tell whether a shadow time is found quickly; if not, prepare some of it."""
+        request = first_request(gang, self._cells)
+        if request is not None and not self._cells.is_ready(request):
+            step.to_prepare = step.to_prepare or request
+            return False
+        holders = self._cells.holders(self._cells.domain(gang.first.request))
+        return self._ends.prepare(holders, now=self._now)
 
     def _next_head(self, pool: Pool) -> QueuedGang | None:
         """Return the gang of a pool that is to get a reservation now.
@@ -268,10 +279,9 @@ class Reservations:
         )
         self._note_change(gang.key)
 
-    def _move(self, one: Reservation, nodes: tuple[NodeName, ...]) -> None:
+    def _move(self, one: Reservation, gang: QueuedGang, nodes: tuple[NodeName, ...]) -> None:
         """Reserve other cells for a gang that lost some."""
-        gang = self._seen.find(one.gang)
-        shadow = self._shadow(gang) if gang is not None else None
+        shadow = self._shadow(gang)
         if shadow is None:
             self._retry_at[one.gang] = self._now + _RETRY_SECONDS
             self._finish(one.gang, ReservationEnd.NO_ROOM)
