@@ -5,11 +5,8 @@ The engine does not decide about these gangs.
 
 from typing import Final
 
-from extender.cells.phrases import Needs, needs_text
+from extender.cells.phrases import Needs, Sentence, needs_text
 from policy.wording import count_of, name
-
-Sentence = tuple[str, str]
-"""What is the case, and what would have to change."""
 
 
 def unplanned(*, gang: str) -> Sentence:
