@@ -100,7 +100,9 @@ class GangLifecycle:
         """Give a slot to a member; if it is reserved, its victims must have ended."""
         if slot.is_reserved:
             self._occupy(gang, slot)
-        gang.waiting_members.pop(member, None)
+            gang.waiting_members.pop(member, None)
+        else:
+            self.cancel_wait(gang, member)  # what is reserved for it is not needed any more
         self.assign(gang, slot, member)
 
     def wait_for_victims(self, gang: PlacedGang, member: PodUid, size: int) -> None:

@@ -327,3 +327,19 @@ def test_a_late_member_for_which_nothing_can_be_reserved_waits_for_its_victim() 
     world.apply(decision)
     world.end(a_gang("low").of(2))
     assert isinstance(world.ask(pair, member=1), Place)
+
+
+def test_a_late_member_that_gets_the_place_of_another_one_reserves_nothing_any_more() -> None:
+    world = EngineWorld(a_cluster("2 nodes x 2").promising("a", node=2))
+    world.place(a_gang("borrower").of(2).at(-1))
+    late = a_gang("late").of(2, 2).at(5).at_least(1).whole()
+    world.apply(world.ask(late, member=0))
+    world.apply(world.ask(late, member=1))
+    assert world.engine.is_preempting(late.member(1).gang)
+    world.engine.forget_member(late.member(0).member)
+
+    world.apply(world.ask(late, member=1))
+
+    assert world.engine.has_place(late.member(1).member)
+    assert not world.engine.is_preempting(late.member(1).gang)
+    check(world.engine)
