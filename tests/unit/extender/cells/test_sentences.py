@@ -312,6 +312,18 @@ SENTENCES: dict[Callable[[], Decision | Reason], tuple[ReasonCode, str]] = {
         "does not use Cellgate's extender; create the pods without `schedulerName`, or start that "
         "scheduler",
     ),
+    requests.held_by_its_owner: (
+        ReasonCode.HELD_BY_USER,
+        "its owner alice holds gang ns/bert: data is copied; released once the annotation "
+        "`cellgate.io/hold` is removed from its pods; the owner, an admin of the owner's group or "
+        "a policy admin may lift that",
+    ),
+    requests.held_by_an_admin: (
+        ReasonCode.HELD_BY_ADMIN,
+        "the group's admin carol holds gang ns/bert: maintenance; released once gang ns/gpt has "
+        "ended, or once the annotation `cellgate.io/hold` is removed from its pods; an admin of "
+        "the owner's group or a policy admin may lift that",
+    ),
     requests.unknown_class: (
         ReasonCode.UNKNOWN_CLASS,
         "gang ns/bert is not valid: class x is not in the document; add the class to the document, "
