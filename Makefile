@@ -15,7 +15,7 @@ pure := policy extender/cells extender/room extender/runs extender/queue
 parallel := --numprocesses auto --maxprocesses 4 --dist worksteal
 packages := bench certs cli extender kube policy service simulation state webhook
 
-.PHONY: run test histories e2e history-chaos zoo conformance bench verify help lint types tests hashseeds reference lock clean
+.PHONY: run test histories starvation e2e history-chaos zoo conformance bench verify help lint types tests hashseeds reference lock clean
 
 help: ## List the commands
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-13s %s\n", $$1, $$2}'
@@ -29,6 +29,10 @@ histories: $(installed) ## Play random histories of engine and planner, 10,000 o
 	HYPOTHESIS_PROFILE=histories $(bin)/python -m pytest $(parallel) $(ARGS) \
 	  tests/property/test_engine.py tests/property/test_planner.py tests/property/test_waking.py \
 	  tests/property/test_following.py tests/property/test_rebuilding.py
+
+starvation: $(installed) ## Play adversarial arrivals, 1,000 histories of each strategy: no gang waits longer than its bound
+	HYPOTHESIS_PROFILE=histories HISTORIES=$(or $(HISTORIES),1000) $(bin)/python -m pytest $(parallel) $(ARGS) \
+	  tests/property/test_no_starvation.py
 
 e2e: $(installed) ## Run the tests on a real control plane (needs Go once; KUBERNETES=1.35.8 for an older one)
 	@KUBERNETES=$(KUBERNETES) $(bin)/python -m tests.controlplane.binaries

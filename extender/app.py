@@ -104,7 +104,8 @@ async def run_extender(
         for name, source in sources.items()
     }
     verbs = ExtenderVerbs(state, client, is_stopping=lambda: health.is_draining)
-    verbs.promises.store = promises
+    if promises is not None:
+        verbs.promises.use(promises)
     certificates = _load_certificates(settings, clock)
     guard = _build_guard(client, clock) if certificates else None
     simulator = build_simulator(state, verbs, client, ledger=ledger, seen_nodes=seen_nodes)

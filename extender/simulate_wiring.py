@@ -42,7 +42,7 @@ def build_simulator(
             needs=state.pod_needs,
             queued=verbs.planner.to_queued,
             reason_to_hold=verbs.planner.reason_to_hold,
-            reservations=verbs.planner.reservations,
+            reservations=verbs.planner.reservations.gaps,
             clock=state.clock,
         ),
         starts=SubmittedGangs(

@@ -14,6 +14,7 @@ from typing import Final
 from bench.core.clusters import LEAVES
 from bench.queue.queues import Members, PlannedQueue
 from bench.queue.shape import build_cluster
+from bench.queue.trace import Job
 from bench.report import SEED, Result, percentile
 from extender.cells.model import OPPORTUNISTIC, MemberRequest
 from policy.submission import GangKey, PodUid, VcName
@@ -23,6 +24,7 @@ _NODES: Final = 200
 _MOST_MEMBERS: Final = 6
 _OPPORTUNISTIC: Final = 0.2
 _NANOSECONDS_PER_MS: Final = 1e6
+_ANY_JOB: Final = Job(name="", submitted=0.0, seconds=0.0, leaf_cells=1, vc="")
 
 
 def measure_events(*, is_quick: bool) -> list[Result]:
@@ -33,7 +35,7 @@ def measure_events(*, is_quick: bool) -> list[Result]:
     running = _fill(queue)
     waiting = [_gang(f"waiting-{index}", random, created=1 + index) for index in range(gangs)]
     for members in waiting:
-        queue.submit(members)
+        queue.submit(_ANY_JOB, members)
     queue.work(1.0)
     random.shuffle(running)
     for _ in _end(queue, running[:events]):
@@ -55,7 +57,7 @@ def measure_events(*, is_quick: bool) -> list[Result]:
 def _fill(queue: PlannedQueue) -> list[Members]:
     running = [_whole_node(vc, node) for vc in range(_VCS) for node in range(_NODES)]
     for members in running:
-        queue.submit(members)
+        queue.submit(_ANY_JOB, members)
     queue.work(0.0)
     return running
 
@@ -65,7 +67,7 @@ def _submit(queue: PlannedQueue, random: Random, *, count: int) -> Iterator[floa
     for index in range(count):
         members = _gang(f"added-{index}", random, created=1e6 + index)
         began = time.process_time_ns()
-        queue.submit(members)
+        queue.submit(_ANY_JOB, members)
         queue.work(2.0)
         yield (time.process_time_ns() - began) / _NANOSECONDS_PER_MS
 

@@ -16,9 +16,9 @@ from bench.core.clusters import LEAVES
 from bench.queue.events import measure_events
 from bench.queue.figures import Figures, figures_of, medians
 from bench.queue.options import QueueOptions
-from bench.queue.queues import STRATEGIES
 from bench.queue.replay import replay
 from bench.queue.shape import Form, build_cluster, one_share, shares_of
+from bench.queue.strategies import STRATEGIES
 from bench.queue.trace import Trace, generate_trace, read_trace
 from bench.report import SEED, Result
 
@@ -50,6 +50,7 @@ def measure(*, is_quick: bool, options: QueueOptions) -> list[Result]:
     """Replay all cases; return the medians over shaken inputs."""
     days = 2.0 if is_quick else 14.0
     capacities = options.capacities or (_CAPACITIES if options.trace else (_GENERATED_CAPACITY,))
+    forms = options.forms or ((Form.FLAT,) if is_quick else (Form.FLAT, Form.VCS))
     shakes = range(1, options.shakes + 1) if options.shakes > 1 else (0,)
     groups = [
         [
@@ -64,7 +65,7 @@ def measure(*, is_quick: bool, options: QueueOptions) -> list[Result]:
             )
             for shake in shakes
         ]
-        for form, capacity, strategy in product(options.forms, capacities, options.strategies)
+        for form, capacity, strategy in product(forms, capacities, options.strategies)
     ]
     found = _replay_all([case for group in groups for case in group], options)
     results = [result for group in groups for result in _results(group, found)]

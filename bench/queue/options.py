@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from bench.queue.queues import STRATEGIES
 from bench.queue.shape import Form
+from bench.queue.strategies import STRATEGIES
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -17,7 +17,8 @@ class QueueOptions:
     """A generated workload stands in for a trace that is not given."""
     is_whole: bool = False
     capacities: Sequence[int] = ()
-    forms: Sequence[Form] = (Form.FLAT, Form.VCS)
+    forms: Sequence[Form] = ()
+    """Flat alone in a short run, else flat and with VCs."""
     strategies: Sequence[str] = tuple(STRATEGIES)
     shakes: int = 1
     resume: Path | None = None
@@ -51,7 +52,7 @@ def from_arguments(given: argparse.Namespace) -> QueueOptions:
         trace=given.trace,
         is_whole=given.whole,
         capacities=given.capacities or (),
-        forms=tuple(map(Form, given.forms or (Form.FLAT, Form.VCS))),
+        forms=tuple(map(Form, given.forms or ())),
         strategies=given.strategies or tuple(STRATEGIES),
         shakes=given.shakes,
         resume=given.resume,

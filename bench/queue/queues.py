@@ -5,17 +5,20 @@ kube-scheduler refuses.
 """
 
 from collections import deque
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Protocol
 
 from bench.queue.cells import ReplayedCells
+from bench.queue.run_times import LearnedRunTimes
+from bench.queue.trace import Job
 from extender.cells.engine import Engine
 from extender.cells.freed_cells import freed_by
 from extender.cells.model import MemberRequest, NodeCell, Place
 from extender.cells.views.listings import run_to_end
 from extender.queue.gang_planner import GangPlanner
 from extender.queue.model import Action, EvictPod, QueuedPod, ReleasePod
+from extender.queue.order.gang_order import GangOrder
+from policy.queues.queues import DEFAULT_QUEUES, Queues
 from policy.submission import GangKey, PodUid, VcName
 from policy.topology import PhysicalCell, Topology
 from tests.support.queue.unlimited_nodes import UnlimitedNodes
@@ -31,7 +34,7 @@ class ReplayedQueue(Protocol):
     evicted: list[GangKey]
     """Gangs that ended for others since this was last cleared."""
 
-    def submit(self, members: Members) -> None:
+    def submit(self, job: Job, members: Members) -> None:
         """A gang is created."""
 
     def end(self, members: Members) -> None:
@@ -64,11 +67,14 @@ class PlannedQueue:
 
     longest_seconds = 45.0
 
-    def __init__(self, topology: Topology) -> None:
+    def __init__(self, topology: Topology, *, queues: Queues = DEFAULT_QUEUES) -> None:
         self._topology = topology
         self._engine, nodes = build_engine(topology)
         self.cells = ReplayedCells(self._engine)
-        self._planner = GangPlanner(self.cells, nodes, self)
+        self._run_times = LearnedRunTimes(queues)
+        self._planner = GangPlanner(
+            self.cells, nodes, self, order=GangOrder(queues), run_times=self._run_times
+        )
         self._pods: dict[PodUid, QueuedPod] = {}
         self._members: dict[GangKey, Members] = {}
         self._unbound: dict[GangKey, int] = {}
@@ -79,9 +85,10 @@ class PlannedQueue:
         """Tell whether kube-scheduler waits for an answer: pods are bound without being asked."""
         return False
 
-    def submit(self, members: Members) -> None:
+    def submit(self, job: Job, members: Members) -> None:
         """Show the pods of a gang to the planner."""
         self.waiting += 1
+        self._run_times.submit(members[0].gang, job)
         self._members[members[0].gang] = members
         self._unbound[members[0].gang] = len(members)
         for request in members:
@@ -91,7 +98,11 @@ class PlannedQueue:
 
     def end(self, members: Members) -> None:
         """End all pods of a gang."""
+        self._end(members, is_whole=True)
+
+    def _end(self, members: Members, *, is_whole: bool) -> None:
         del self._members[members[0].gang]
+        self._run_times.end(members[0].gang, is_whole=is_whole)
         for request in members:
             del self._pods[request.member]
             place = self.cells.placement(request.member)
@@ -102,6 +113,8 @@ class PlannedQueue:
     def work(self, now: float) -> list[GangKey]:
         """Make steps until the planner has nothing to do."""
         started: list[GangKey] = []
+        self._run_times.now = now
+        self._planner.ranking.note_time(now)
         has_more = True
         while has_more:
             step = self._planner.step(now=now)
@@ -129,6 +142,7 @@ class PlannedQueue:
         self._unbound[gang] -= 1
         if not self._unbound[gang]:
             del self._unbound[gang]
+            self._run_times.start(gang)
             started.append(gang)
 
     def _evict(self, action: EvictPod) -> None:
@@ -136,7 +150,7 @@ class PlannedQueue:
         members = self._members.get(action.victim)
         if members is not None:
             self.evicted.append(action.victim)
-            self.end(members)
+            self._end(members, is_whole=False)
 
 
 class StrictQueue:
@@ -150,7 +164,7 @@ class StrictQueue:
         self.waiting = 0
         self.evicted: list[GangKey] = []
 
-    def submit(self, members: Members) -> None:
+    def submit(self, job: Job, members: Members) -> None:
         """Put a gang at the end of its VC's line."""
         line = self._lines.setdefault(members[0].vc, deque())
         line.append(members)
@@ -184,9 +198,3 @@ class StrictQueue:
             self.cells.apply(decision, candidate_nodes=nodes, now=now)
             self.cells.bind(request, decision.placement)
         return True
-
-
-STRATEGIES: dict[str, Callable[[Topology], ReplayedQueue]] = {
-    "strict": StrictQueue,
-    "planner": PlannedQueue,
-}

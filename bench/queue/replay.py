@@ -80,7 +80,7 @@ class _Replaying:
         """Submit gangs again that ended for others: they run from the beginning."""
         for gang in self._queue.evicted:
             self._runs[gang] += 1  # the end of this run is not awaited any more
-            self._queue.submit(self._gangs[gang][1])
+            self._queue.submit(*self._gangs[gang])
         self._queue.evicted.clear()
 
     def _next(self, now: float) -> float:
@@ -100,4 +100,4 @@ class _Replaying:
             job = self._arrivals.pop()
             members = members_of(job, self._form)
             self._gangs[members[0].gang] = job, members
-            self._queue.submit(members)
+            self._queue.submit(job, members)

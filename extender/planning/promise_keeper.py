@@ -52,8 +52,7 @@ class PromiseKeeper:
         term: Callable[[], LeaderTerm],
         clock: Clock,
     ) -> None:
-        self.store: PromiseStore | None = None
-        """Set before this replica leads; without it promises are lost with the process."""
+        self._store: PromiseStore | None = None
         self._reservations = reservations
         self._pods = pods
         self._events = events
@@ -66,6 +65,11 @@ class PromiseKeeper:
         """The last reservations of gangs that have none now."""
         self._unsaved: dict[tuple[GangKey, datetime], PromiseRow] = {}
         self._woken = asyncio.Event()
+
+    def use(self, store: PromiseStore) -> None:
+        """Keep the ledger in a database; no reservation is made before it has been read."""
+        self._store = store
+        self._reservations.is_open = False
 
     def find(self, gang: GangKey) -> Reservation | None:
         """Return the reservation of a gang, or the last one that it had."""
@@ -108,7 +112,7 @@ class PromiseKeeper:
         logger.info("reservation changed", extra={"gang": str(one.gang), "why": text})
 
     def _save(self, one: Reservation) -> None:
-        if self.store is not None:
+        if self._store is not None:
             row = to_row(one)
             self._unsaved[row.gang, row.made_at] = row
             self._woken.set()
@@ -117,8 +121,7 @@ class PromiseKeeper:
 
     async def run(self) -> NoReturn:
         """Read the promises of earlier leaders, then write every change, until cancelled."""
-        is_read = self.store is None
-        self._reservations.is_open = is_read
+        is_read = self._store is None
         while True:
             try:
                 is_read = is_read or await self._read()
@@ -131,8 +134,8 @@ class PromiseKeeper:
 
     async def _read(self) -> bool:
         """Take over the promises in force; those that this leader made meanwhile count more."""
-        assert self.store is not None
-        rows = await self.store.load(ended_since=self._clock.now() - _SHOWN)
+        assert self._store is not None
+        rows = await self._store.load(ended_since=self._clock.now() - _SHOWN)
         found = [one for row in rows if (one := _read_row(row)) is not None]
         for one in found:
             if one.end is not None:
@@ -147,8 +150,8 @@ class PromiseKeeper:
     async def _write(self) -> None:
         self._woken.clear()
         rows = dict(self._unsaved)
-        if self.store is not None and rows:
-            await self.store.save(list(rows.values()), term=self._term())
+        if self._store is not None and rows:
+            await self._store.save(list(rows.values()), term=self._term())
             for key, row in rows.items():
                 if self._unsaved.get(key) is row:
                     del self._unsaved[key]

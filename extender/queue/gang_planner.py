@@ -287,7 +287,7 @@ class GangPlanner:
             if unplaced(gang, self._cells) and gang.resumes_at > now:
                 self._waiting.pause(gang.key, until=gang.resumes_at)
             elif unplaced(gang, self._cells):
-                self.reservations.classify(gang)
+                self.reservations.gaps.classify(gang)
                 self._waiting.put(gang.key, shape_now(gang, self._cells), self.ranking.of(gang))
             else:
                 self._waiting.remove(gang.key)
@@ -343,7 +343,7 @@ class GangPlanner:
             self._refuse(gang, disagreement)
             return
         decisions = decide_beside(
-            gang, self.reservations, cells=self._cells, nodes=self._nodes, now=now
+            gang, self.reservations.gaps, cells=self._cells, nodes=self._nodes, now=now
         )
         gang.victims = ()
         refused = refusal(decisions)

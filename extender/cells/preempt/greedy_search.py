@@ -55,8 +55,10 @@ class GreedySearch:
 
         Always False if gangs of the VC may be ended, since their cells could be mapped elsewhere.
         """
-        if self._case.below > 0:
-            return False
+        return self._case.below == 0 and self.lacks_bins()
+
+    def lacks_bins(self) -> bool:
+        """The same, with the bins in which gangs of the VC may be ended where they are."""
         needs = members_at_least(self._case.demands[0].sizes).items()
         return any(
             sum(self._most(demand, size) for demand in self._case.demands) < count

@@ -70,15 +70,15 @@ class PreemptionSearch:
         return {source: None for search in searches for source in search.sources()}
 
     def may_help(self, ask: Ask) -> bool:
-        """False if quick bounds rule out that the end of borrowers makes room for a gang."""
+        """False if quick bounds rule out that the end of victims where they are makes room."""
         request = ask.request
         if self.is_suspended or not self._table.is_guaranteed(request):
             return False
         if not self._registry.has_candidates(request.vc, request.priority):
             return False
-        cases = (replace(case, below=0) for case in self._cases(ask))
+        cases = self._cases(ask)
         searches = (GreedySearch(self._table, self._rankings, case) for case in cases)
-        return not all(search.is_impossible() for search in searches)
+        return not all(search.lacks_bins() for search in searches)
 
     def find(self, ask: Ask) -> Place | Preempt | None:
         """Find the least disruptive decision that makes room; None if there is none."""

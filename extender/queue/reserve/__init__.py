@@ -8,6 +8,7 @@ database and telling owners do not belong here: `extender.planning` does both. I
 
 backfill      Decisions about other gangs, which leave reserved cells alone or use them in time
 ends          When the gangs that run are expected to end
+gaps          Which gangs may use the gaps before reservations
 model         Reservation, its slips and its end
 reservations  Reservations: which gangs have one, when it is made, moved and ended
 sentences     Sentences about reservations, for their owners

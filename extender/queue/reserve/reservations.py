@@ -33,7 +33,7 @@ without a result is left out for a while.
 
 from collections.abc import Collection, Iterable
 from dataclasses import replace
-from math import inf, log2
+from math import inf
 
 from extender.cells.model import ReasonCode, Shadow
 from extender.queue.lines.shapes import Pool
@@ -42,8 +42,8 @@ from extender.queue.model import StepResult
 from extender.queue.order.ranking import Ranking
 from extender.queue.ports import Cells, Nodes, RunTimes
 from extender.queue.queued_gang import QueuedGang
-from extender.queue.reserve.backfill import FREE, Guard
 from extender.queue.reserve.ends import ExpectedEnds
+from extender.queue.reserve.gaps import Gaps
 from extender.queue.reserve.model import Reservation, ReservationEnd, Slip, SlipCause
 from extender.queue.seen_gangs import SeenGangs
 from extender.queue.waiting_gangs import WaitingGangs
@@ -59,7 +59,6 @@ _LOOKS = 4
 """The best ranked gangs of a pool that are looked at for a reservation."""
 _LEAST_SLIP_SECONDS = 30.0
 """A start that is put off by less is no slip."""
-_LONGEST_CLASS = 64
 _WAITS_FOR_CELLS = frozenset(
     {
         ReasonCode.NO_ROOM,
@@ -88,7 +87,6 @@ class Reservations:
     ) -> None:
         self._cells = cells
         self._nodes = nodes
-        self._run_times = run_times
         self._ends = ExpectedEnds(run_times)
         self._seen = seen
         self._waiting = waiting
@@ -101,9 +99,12 @@ class Reservations:
         self._lost: dict[GangKey, tuple[NodeName, ...]] = {}
         """Reservations that need other cells, and the nodes that they lost."""
         self._review_at = 0.0
+        self.gaps = Gaps(
+            cells, run_times, seen=seen, waiting=waiting, ranking=ranking, in_force=self.in_force
+        )
+        """Which other gangs may use reserved cells."""
         self._changed: dict[tuple[GangKey, float], Reservation] = {}
         """By gang and when they were made."""
-        self._backfilled: list[GangKey] = []
         self.is_open = True
         """Whether reservations may be made: not before those of earlier leaders are known."""
 
@@ -134,15 +135,6 @@ class Reservations:
         self._finish(gang, ReservationEnd.GONE)
         self._retry_at.pop(gang, None)
 
-    def note_backfill(self, gang: GangKey, reservation: Reservation) -> None:
-        """Note that a gang uses reserved cells meanwhile."""
-        self._backfilled.append(gang)
-
-    def classify(self, gang: QueuedGang) -> None:
-        """Note how long a gang is expected to run: in half octaves, unknown times last."""
-        run = self._run_times.expected(gang.key).ends_within
-        gang.run_class = _LONGEST_CLASS if run is None else run_class(run)
-
     # -- questions
 
     def __contains__(self, gang: GangKey) -> bool:
@@ -156,29 +148,6 @@ class Reservations:
         """Return all reservations, the oldest first."""
         return list(self._of.values())
 
-    def guard(self, gang: QueuedGang) -> Guard:
-        """Return what reservations mean for a gang that is planned now.
-
-        They do not bind a gang of which members run, or that waits for its victims to end. A gang
-        that may preempt, of a higher priority than the one with the reservation, could end that
-        gang as soon as it runs: such gangs are not bound either.
-        """
-        others = [one for one in self._of.values() if one.gang != gang.key]
-        if not others or gang.has_begun or self._cells.is_preempting(gang.key):
-            return FREE
-        domain = self._cells.domain(gang.first.request)
-        binding = tuple(one for one in others if one.domain == domain and _binds(one, gang))
-        free = [one for one in others if one not in binding and one.domain is not None]
-        run = self._run_times.expected(gang.key).ends_within if binding else None
-        minimum = self._queues.preemption.minimum_run
-        due = [one for one in free if domain is None and one.deadline - self._now < minimum]
-        return Guard(
-            binding=binding,
-            closed=tuple(node for one in due for node in one.nodes),
-            avoided=tuple(node for one in free for node in one.nodes),
-            ends_at=None if run is None else self._now + run,
-        )
-
     # -- steps
 
     def update(self, step: StepResult) -> None:
@@ -187,9 +156,10 @@ class Reservations:
             self._review_at = self._now + _REVIEW_SECONDS
             for one in list(self._of.values()):
                 self._review(one)
-        self._search_one()
+            self.gaps.classify_again()
+        self._search_one(step)
         step.reservations, self._changed = list(self._changed.values()), {}
-        step.backfilled, self._backfilled = self._backfilled, []
+        step.backfilled = self.gaps.take_backfilled()
 
     def _review(self, one: Reservation) -> None:
         """End a reservation that is of no use, and note whether its promise can be kept."""
@@ -236,18 +206,29 @@ class Reservations:
 
     # -- making and moving
 
-    def _search_one(self) -> None:
+    def _search_one(self, step: StepResult) -> None:
         """Search one shadow time: for a reservation that lost cells, else for a new one."""
-        for gang in list(self._lost):
-            nodes = self._lost.pop(gang)
-            if gang in self._of:
-                self._move(self._of[gang], nodes)
+        for key in list(self._lost):
+            gang, nodes = self._seen.find(key), self._lost.pop(key)
+            if key in self._of and gang is not None:
+                if self._is_prepared(gang, step):
+                    self._move(self._of[key], gang, nodes)
                 return
         for pool in self._waiting.pools() if self.is_open else ():
             head = self._next_head(pool)
             if head is not None:
-                self._make(head, pool)
+                if self._is_prepared(head, step):
+                    self._make(head, pool)
                 return
+
+    def _is_prepared(self, gang: QueuedGang, step: StepResult) -> bool:
+        """Tell whether a shadow time is found quickly; if not, prepare some of it."""
+        request = first_request(gang, self._cells)
+        if request is not None and not self._cells.is_ready(request):
+            step.to_prepare = step.to_prepare or request
+            return False
+        holders = self._cells.holders(self._cells.domain(gang.first.request))
+        return self._ends.prepare(holders, now=self._now)
 
     def _next_head(self, pool: Pool) -> QueuedGang | None:
         """Return the gang of a pool that is to get a reservation now.
@@ -298,10 +279,9 @@ class Reservations:
         )
         self._note_change(gang.key)
 
-    def _move(self, one: Reservation, nodes: tuple[NodeName, ...]) -> None:
+    def _move(self, one: Reservation, gang: QueuedGang, nodes: tuple[NodeName, ...]) -> None:
         """Reserve other cells for a gang that lost some."""
-        gang = self._seen.find(one.gang)
-        shadow = self._shadow(gang) if gang is not None else None
+        shadow = self._shadow(gang)
         if shadow is None:
             self._retry_at[one.gang] = self._now + _RETRY_SECONDS
             self._finish(one.gang, ReservationEnd.NO_ROOM)
@@ -382,16 +362,6 @@ class Reservations:
 
 def _waits_for_cells(gang: QueuedGang) -> bool:
     return gang.noticed is not None and gang.noticed.code in _WAITS_FOR_CELLS
-
-
-def _binds(one: Reservation, gang: QueuedGang) -> bool:
-    first = gang.first
-    return not (first.may_preempt and first.request.priority > one.priority)
-
-
-def run_class(seconds: float) -> int:
-    """Return the class of a run time: each is longer than the one before by a half octave."""
-    return min(_LONGEST_CLASS - 1, 1 + int(2 * log2(max(1.0, seconds))))
 
 
 def _known(time: float) -> float | None:

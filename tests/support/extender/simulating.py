@@ -115,7 +115,7 @@ class SimulatedWorld:
                 needs=self.plans.planner._needs,
                 queued=self.plans.planner.to_queued,
                 reason_to_hold=self.plans.planner.reason_to_hold,
-                reservations=self.plans.planner.reservations,
+                reservations=self.plans.planner.reservations.gaps,
                 clock=shell.clock,
             ),
         )

@@ -7,5 +7,6 @@ room_world     `RoomWorld`: the same, with zones and CPU on nodes
 engine_cells   an engine as the planner uses it
 unlimited_nodes  nodes that lack nothing beside leaf cells
 driver         a planner's world, driven a step at a time
+adversary      arrivals that try to keep one gang waiting
 timed_world    `TimedWorld`: gangs start at once and end on time, by a clock that a test advances
 """

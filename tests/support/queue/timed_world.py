@@ -86,12 +86,15 @@ class TimedWorld(UnlimitedNodes):
         predicted: float | None = None,
         limit: float | None = None,
         may_preempt: bool = True,
+        runs_known: int = 100,
     ) -> GangKey:
         """Submit a gang that runs so long, whatever is predicted."""
         members = [replace(one, created=self.now) for one in gang.members()]
         key = members[0].gang
         self._members[key], self._runs[key] = members, runs
-        self.run_times.of[key] = RunTime(median=predicted, high=predicted, limit=limit)
+        self.run_times.of[key] = RunTime(
+            median=predicted, high=predicted, limit=limit, runs=runs_known
+        )
         for request in members:
             pod = QueuedPod(
                 request=request, gang_size=len(members), is_gated=True, may_preempt=may_preempt

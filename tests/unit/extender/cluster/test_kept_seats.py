@@ -1,10 +1,18 @@
 """Seats that are kept for other gangs are part of a decision's row, and of its replay."""
 
+from dataclasses import replace
+
 import pytest
 
-from extender.cells.model import Seat
+from extender.cells.model import MemberRequest, Place, ReasonCode, Seat, Wait
+from extender.cluster.journal import DecisionContext
+from extender.cluster.replay import replay_epoch
 from extender.cluster.rows import decode_seat, encode_seat
+from policy.submission import GangKey, PodUid, VcName
 from policy.topology import CellAddress, ChainName
+from state.log.records import RowKind
+from tests.support.extender.mixed_load import NODES, MixedLoad
+from tests.support.policy.cluster_texts import hived_text
 
 
 @pytest.mark.parametrize(
@@ -21,3 +29,36 @@ from policy.topology import CellAddress, ChainName
 )
 def test_a_seat_is_read_as_it_was_written(seat: Seat) -> None:
     assert decode_seat(encode_seat(seat)) == seat
+
+
+async def test_a_replay_leaves_the_same_seats_alone() -> None:
+    load = MixedLoad(1, hived_text(racks=2, nodes=4, a=8))
+    large, small = _request("large", (8,) * 8), _request("small", (8,))
+    nodes = dict.fromkeys(NODES)
+    shadow = load.cluster.shadow(large, ends=[], candidate_nodes=nodes, now=0.0)
+    assert shadow is not None
+    context = DecisionContext(
+        kind=RowKind.PLACEMENT, now=0.0, kept=shadow.seats, reserved_for=large.gang
+    )
+    decision = load.cluster.decide(small, candidate_nodes=nodes, context=context)
+    assert isinstance(decision, Wait)
+    assert decision.reason.code is ReasonCode.RESERVED
+    assert "reserved for gang lab/large" in decision.reason.text
+    kept = replace(context, kept=shadow.seats[:4], reserved_for=None)
+    assert isinstance(load.cluster.decide(small, candidate_nodes=nodes, context=kept), Place)
+    await load.log.flush()
+
+    report = await replay_epoch(load.store, epoch=1)
+
+    assert report.differences == []
+    assert report.is_identical
+
+
+def _request(name: str, leaf_counts: tuple[int, ...]) -> MemberRequest:
+    return MemberRequest(
+        member=PodUid(name),
+        gang=GangKey("lab", name),
+        leaf_count=leaf_counts[0],
+        gang_leaf_counts=leaf_counts,
+        vc=VcName("a"),
+    )

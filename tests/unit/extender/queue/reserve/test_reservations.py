@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 from extender.cells.model import ReasonCode
+from extender.queue.forecast.model import RunTime
 from extender.queue.reserve.model import ReservationEnd, SlipCause
 from policy.queues.queues import DEFAULT_QUEUES, PreemptionRules, ReservationRules, RunTimeRules
 from policy.submission import GangKey
@@ -78,6 +79,14 @@ def test_a_gang_that_ends_in_time_uses_the_gap() -> None:
     assert world.started[long] == world.started[unknown] == 1000 + 5 * HOUR
 
 
+def test_a_prediction_from_few_runs_is_not_enough_to_use_the_gap() -> None:
+    world = a_full_world()
+    world.advance(1.5 * HOUR)
+    few = world.submit(small("few"), runs=1, predicted=1, runs_known=1)
+    assert few not in world.started
+    assert world.submit(small("many"), runs=1, predicted=1, runs_known=50) in world.started
+
+
 def test_a_gang_that_is_kept_off_is_told_for_which_gang() -> None:
     world = a_full_world()
     world.advance(1.5 * HOUR)
@@ -92,6 +101,17 @@ def test_shorter_gangs_of_the_same_shape_are_tried_although_a_longer_one_was_ref
     world.advance(1.5 * HOUR)
     world.submit(small("long"), runs=9 * HOUR, limit=9 * HOUR)
     assert world.submit(small("short"), runs=HOUR, limit=HOUR) in world.started
+
+
+def test_a_gang_uses_the_gap_as_soon_as_its_run_time_is_known() -> None:
+    world = a_full_world()
+    world.advance(1.5 * HOUR)
+    late = world.submit(small("late"), runs=HOUR)
+    assert late not in world.started
+    world.run_times.of[late] = RunTime(limit=HOUR)
+    world.advance(2)
+    world.advance(1)
+    assert late in world.started
 
 
 def test_a_reservation_is_kept_though_a_gang_of_a_higher_class_is_ahead() -> None:

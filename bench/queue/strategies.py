@@ -1,0 +1,32 @@
+"""The strategies that are compared: strict first in, first out, and Queues documents.
+
+Each strategy of the document is replayed with a reservation for the head of each pool, and without
+one (`… skipping`): then every gang that fits starts, and large ones may wait for very long.
+"""
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+
+from bench.queue.queues import PlannedQueue, ReplayedQueue, StrictQueue
+from policy.queues.queues import DEFAULT_QUEUES, PRESETS, QueueLevel, Queues, Strategy
+from policy.topology import Topology
+
+
+def _document(strategy: Strategy, *, per_pool: int) -> Queues:
+    level = QueueLevel(name="all", strategy=strategy, worth=dict(PRESETS[strategy]))
+    reservation = replace(DEFAULT_QUEUES.reservation, per_pool=per_pool)
+    return replace(DEFAULT_QUEUES, levels=(level,), reservation=reservation)
+
+
+def _planned(strategy: Strategy, *, per_pool: int) -> Callable[[Topology], ReplayedQueue]:
+    return partial(PlannedQueue, queues=_document(strategy, per_pool=per_pool))
+
+
+STRATEGIES: dict[str, Callable[[Topology], ReplayedQueue]] = {
+    "strict": StrictQueue,
+    "fifo skipping": _planned(Strategy.FIFO, per_pool=0),
+    "fifo": _planned(Strategy.FIFO, per_pool=1),
+    "shortest skipping": _planned(Strategy.SHORTEST_FIRST, per_pool=0),
+    "shortest-first": _planned(Strategy.SHORTEST_FIRST, per_pool=1),
+}

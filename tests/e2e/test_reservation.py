@@ -1,0 +1,113 @@
+"""A large gang behind a stream of small ones, on a real control plane."""
+
+from collections.abc import AsyncIterator
+
+import pytest
+import pytest_asyncio
+
+from tests.controlplane.api import JsonObject
+from tests.controlplane.cluster import ControlPlane
+from tests.controlplane.waiting import poll_until
+from tests.support.installed.gangs import a_gang_pod, create, end, gang_pods, running, told
+from tests.support.installed.installation import Installation
+from tests.support.installed.leaders import depose, two_extenders
+from tests.support.installed.policies import promise_nodes, put_policy
+
+NODES = 2
+LEVELS = "levels: [{name: all, strategy: fifo}]\n"
+
+
+@pytest.fixture(scope="module")
+def node_count() -> int:
+    return NODES
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="session")
+async def cellgate(plane: ControlPlane) -> AsyncIterator[Installation]:
+    """Cellgate with two extenders, and a VC that is promised everything."""
+    async with two_extenders(plane) as installation:
+        await promise_nodes(plane, NODES)
+        yield installation
+
+
+@pytest.fixture
+def _task_watch() -> None:
+    """Not here: kube-scheduler's connections through the forwarder outlive a test."""
+
+
+async def _reserve_after(plane: ControlPlane, rules: str) -> None:
+    await put_policy(plane, "queues", f"{LEVELS}reservation: {rules}\n")
+
+
+async def _submit(plane: ControlPlane, pods: str, name: str, *, limit: int | None = None) -> None:
+    """A gang of one pod that needs a node, perhaps with a limit."""
+    spec = {} if limit is None else {"activeDeadlineSeconds": limit}
+    await create(plane, pods, [a_gang_pod(name, 0, size=1, gpus=8, **spec)])
+
+
+async def _fill(plane: ControlPlane, pods: str) -> None:
+    """Two gangs that run for up to an hour use all nodes, and a gang waits that needs both."""
+    for name in ("old0", "old1"):
+        await _submit(plane, pods, name, limit=3600)
+        await running(plane, pods, name, size=1)
+    await create(plane, pods, gang_pods("large", size=NODES, gpus=8))
+
+
+async def _queued(cellgate: Installation, name: str) -> JsonObject:
+    """The entry of a gang in `/v1/queue`; empty if it does not wait."""
+    page = await cellgate.inspect("/v1/queue")
+    return next((one for one in page["items"] if one["gang"].endswith(f"/{name}")), {})
+
+
+async def _until_reserved(cellgate: Installation) -> JsonObject:
+    async def reservation() -> JsonObject:
+        found: JsonObject = (await _queued(cellgate, "large")).get("reservation", {})
+        return found
+
+    return await poll_until(reservation, deadline_seconds=20, explain=lambda: "nothing reserved")
+
+
+async def _until_waiting(cellgate: Installation, name: str, code: str) -> None:
+    found: dict[str, str] = {}
+
+    async def is_told() -> bool:
+        found.update({one["gang"].split("/")[1]: one["code"] for one in await cellgate.waiting()})
+        return found.get(name) == code
+
+    await poll_until(is_told, deadline_seconds=15, explain=lambda: f"waiting: {found}")
+
+
+async def test_a_large_gang_starts_behind_a_stream_of_small_ones(
+    plane: ControlPlane, cellgate: Installation, pods: str
+) -> None:
+    await _reserve_after(plane, "{after: 1s}")
+    await _fill(plane, pods)
+    made = await _until_reserved(cellgate)
+    assert len(made["nodes"]) == NODES
+    assert made["promisedStart"] == made["firstPromisedStart"] == made["deadline"]
+    assert "are reserved for gang" in await told(plane, pods, "large", reason="Reserved")
+
+    await end(plane, pods, "old0", size=1)
+    await _submit(plane, pods, "endless")
+    await _until_waiting(cellgate, "endless", "reserved")
+    await _submit(plane, pods, "short", limit=600)
+    await running(plane, pods, "short", size=1)  # it ends before the cells are needed
+
+    await depose(cellgate, "kill")
+    assert (await _until_reserved(cellgate))["since"] == made["since"]
+
+    await end(plane, pods, "short", size=1)
+    await end(plane, pods, "old1", size=1)
+    await running(plane, pods, "large", size=NODES)
+    await _until_waiting(cellgate, "endless", "vc-full")
+
+
+async def test_without_reservations_the_small_gang_goes_first(
+    plane: ControlPlane, cellgate: Installation, pods: str
+) -> None:
+    await _reserve_after(plane, "{perPool: 0}")
+    await _fill(plane, pods)
+    await _until_waiting(cellgate, "large", "vc-full")
+    await end(plane, pods, "old0", size=1)
+    await _submit(plane, pods, "endless")
+    await running(plane, pods, "endless", size=1)
