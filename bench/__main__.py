@@ -48,7 +48,13 @@ def main(argv: list[str]) -> int:
         results = benchmarks[name](is_quick=options.quick)
         reports.append(build_report(name, results))
         print(format_table(name, results), flush=True)
-        exceeded += budgets.check(name, results, is_quick=options.quick)
+        is_partial = name == "queue" and queue_options.is_selection(options)
+        exceeded += budgets.check(
+            "queue of a trace" if name == "queue" and options.trace else name,
+            results,
+            is_quick=options.quick,
+            is_partial=is_partial,
+        )
     if options.json:
         content = reports[0] if len(reports) == 1 else reports
         options.json.write_bytes(orjson.dumps(content, option=orjson.OPT_INDENT_2))

@@ -15,8 +15,13 @@ from bench.report import Result
 _QUICK_SLACK = 1.5
 
 
-def check(name: str, results: Sequence[Result], *, is_quick: bool) -> list[str]:
-    """Say which budgets of a benchmark are exceeded; a budget that matches no result is one."""
+def check(
+    name: str, results: Sequence[Result], *, is_quick: bool, is_partial: bool = False
+) -> list[str]:
+    """Say which budgets of a benchmark are exceeded; a budget that matches no result is one.
+
+    `is_partial`: only some cases were asked for, and budgets of others do not count.
+    """
     text = files("bench").joinpath("budgets.yaml").read_text(encoding="utf-8")
     budgets = yaml.safe_load(text)[name]
     if is_quick:
@@ -25,7 +30,14 @@ def check(name: str, results: Sequence[Result], *, is_quick: bool) -> list[str]:
             for budget in budgets
             if "to" in budget and "p99" not in budget["metric"]
         ]
+    if is_partial:
+        budgets = [budget for budget in budgets if _is_measured(budget, results)]
     return [line for budget in budgets if (line := _check(name, budget, results))]
+
+
+def _is_measured(budget: dict[str, Any], results: Sequence[Result]) -> bool:
+    cases = [budget["of"], *([budget["to"]] if "to" in budget else [])]
+    return all(_value(budget["metric"], case, results) is not None for case in cases)
 
 
 def _check(name: str, budget: dict[str, Any], results: Sequence[Result]) -> str | None:

@@ -5,5 +5,6 @@ trace has been published in; what it does not have (user, name, image) is left o
 
     expected_start  the error of expected starts, and what their intervals cover
     jobs            the jobs of a trace
+    pieces          the longest piece in which a sampled future blocks the leader
     run_times       the error of forecast run times, and what their intervals cover
 """

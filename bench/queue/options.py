@@ -46,6 +46,11 @@ def _numbers(text: str) -> tuple[int, ...]:
     return tuple(map(int, text.split(",")))
 
 
+def is_selection(given: argparse.Namespace) -> bool:
+    """Tell whether only some cases are asked for, or those of a trace."""
+    return bool(given.trace or given.capacities or given.forms or given.strategies)
+
+
 def from_arguments(given: argparse.Namespace) -> QueueOptions:
     """Return the options of a command line."""
     return QueueOptions(

@@ -2,8 +2,7 @@
 
 from collections.abc import Sequence
 
-from extender.cells.phrases import names_text
-from extender.cells.queue_sentences import Sentence
+from extender.cells.phrases import Sentence, names_text
 from policy.wording import count_of
 
 

@@ -1,9 +1,10 @@
 """Parts of the sentences in `wording`: what members need, who owns cells, lists of names."""
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Final
 
+from extender.cells.model import Argument
 from policy.wording import count_of, listing
 
 LISTED: Final = 8
@@ -11,6 +12,12 @@ LISTED: Final = 8
 MEMBER_SIZES: Final = "member sizes"
 """Name of the term that lists the leaf cells of all members."""
 
+Sentence = tuple[str, str]
+"""What is the case, and what would have to change."""
+Writer = Callable[..., Sentence]
+"""Writes a sentence from the arguments of a reason."""
+Shortfall = tuple[tuple[int, int, str, str], ...]
+"""Cells that a VC was promised, how many of them are backed, their level and their leaf type."""
 Needs = tuple[tuple[int, int], ...]
 """Pairs: so many members of so many leaf cells each, the largest first."""
 
@@ -59,3 +66,28 @@ def names_text(names: Sequence[str], count: int) -> str:
 def one_of(names: Sequence[str], count: int, *, otherwise: str) -> str:
     """`use one of a, b and 7 more`, or the other text if there are none."""
     return f"use one of {names_text(names, count)}" if names else otherwise
+
+
+def in_a_cut_vc(write: Writer) -> Writer:
+    """Add to a sentence which promises to its VC the nodes do not back."""
+
+    def write_both(*, vc: str, shortfall: Shortfall, **others: Argument) -> Sentence:
+        fact, change = write(vc=vc, **others)
+        parts = [
+            f"{backed} of {promised} cells of level {level} and type {leaf_type}"
+            for promised, backed, level, leaf_type in shortfall
+        ]
+        told = f"of the promise to VC {vc}, the nodes back only {' and '.join(parts)}"
+        return f"{fact}; {told}", f"{change}, or once the nodes back all of the promise"
+
+    return write_both
+
+
+def among_chains(write: Writer) -> Writer:
+    """Add to a sentence in which of several chains the numbers were counted."""
+
+    def write_both(*, chain: str = "", **others: Argument) -> Sentence:
+        fact, change = write(**others)
+        return f"{fact} (in chain {chain}; no other chain has more)" if chain else fact, change
+
+    return write_both

@@ -5,12 +5,9 @@ The engine does not decide about these gangs.
 
 from typing import Final
 
-from extender.cells.phrases import Needs, needs_text
+from extender.cells.phrases import Needs, Sentence, needs_text
 from policy.queues.holds import Holder, HoldRole, describe_holder, lifted_by
 from policy.wording import count_of, name
-
-Sentence = tuple[str, str]
-"""What is the case, and what would have to change."""
 
 
 def unplanned(*, gang: str) -> Sentence:

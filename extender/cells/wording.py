@@ -4,7 +4,7 @@ A sentence says what is the case and what would change it. Equal states give equ
 that varies would make kube-scheduler retry without end.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from extender.cells import end_sentences, queue_sentences
@@ -12,25 +12,26 @@ from extender.cells.model import Argument, Reason, ReasonCode
 from extender.cells.phrases import (
     MEMBER_SIZES,
     Needs,
+    Sentence,
+    Writer,
+    among_chains,
     each_member,
+    in_a_cut_vc,
     names_text,
     needs_text,
     one_of,
     owner_text,
     sizes_text,
 )
-from extender.cells.queue_sentences import Sentence
 from policy.pod_resources import shortage_texts
 from policy.wording import are, count_of, listing
 
-WORDING: Final = 6
+WORDING: Final = 7
 """Version of the sentences below. Raise it whenever a text changes: within one version, a replay
 compares texts, too."""
 
 ForeignUse = tuple[str, str, str, int]
 """A pod, its owner, its node, and the number of leaf cells that it uses there."""
-Shortfall = tuple[tuple[int, int, str, str], ...]
-"""Cells that a VC was promised, how many of them are backed, their level and their leaf type."""
 
 
 def explain(code: ReasonCode, **arguments: Argument) -> Reason:
@@ -328,27 +329,12 @@ def _member_of_another_gang(*, gang: str, uid: str, known: str) -> Sentence:
     )
 
 
-_Writer = Callable[..., Sentence]
-
-
-def _in_a_cut_vc(write: _Writer) -> _Writer:
-    """Add to a sentence which promises to its VC the nodes do not back."""
-
-    def write_both(*, vc: str, shortfall: Shortfall, **others: Argument) -> Sentence:
-        fact, change = write(vc=vc, **others)
-        parts = [
-            f"{backed} of {promised} cells of level {level} and type {leaf_type}"
-            for promised, backed, level, leaf_type in shortfall
-        ]
-        told = f"of the promise to VC {vc}, the nodes back only {' and '.join(parts)}"
-        return f"{fact}; {told}", f"{change}, or once the nodes back all of the promise"
-
-    return write_both
-
-
-_SENTENCES: Final[Mapping[ReasonCode, Mapping[str, _Writer]]] = {
+_SENTENCES: Final[Mapping[ReasonCode, Mapping[str, Writer]]] = {
     ReasonCode.NO_ROOM: {"pods": _no_room_by_foreign, "gang": _no_room},
-    ReasonCode.VC_FULL: {"shortfall": _in_a_cut_vc(_vc_full), "gang": _vc_full_or_empty},
+    ReasonCode.VC_FULL: {
+        "shortfall": in_a_cut_vc(among_chains(_vc_full)),
+        "gang": among_chains(_vc_full_or_empty),
+    },
     ReasonCode.BAD_CELLS: {"gang": _bad_cells},
     ReasonCode.FOREIGN_USE: {"gang": _foreign_use},
     ReasonCode.NODE_NOT_OFFERED: {"node": _place_not_offered, "needs": _room_not_offered},
@@ -387,7 +373,7 @@ _SENTENCES: Final[Mapping[ReasonCode, Mapping[str, _Writer]]] = {
         "member": _member_not_listed,
     },
     ReasonCode.TOO_LARGE: {
-        "shortfall": _in_a_cut_vc(_gang_too_large),
+        "shortfall": in_a_cut_vc(_gang_too_large),
         "size": _too_many_members,
         "member": _member_too_large,
         "needs": _gang_too_large,

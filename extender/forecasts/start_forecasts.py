@@ -13,10 +13,11 @@ from typing import Any, Final
 
 from prometheus_client import CollectorRegistry, Gauge
 
+from extender.cells.views.listings import Stepwise
 from extender.forecasts.queue_copy import QueueCopier
 from extender.forecasts.run_forecasts import FollowedRun, RunForecasts
 from extender.queue.forecast.calibration import LEAST_OUTCOMES
-from extender.queue.forecast.futures import NEVER, QueueCopy, sample_starts
+from extender.queue.forecast.futures import NEVER, QueueCopy, Starts, sample_starts
 from extender.queue.forecast.keys import size_class
 from extender.queue.forecast.starts import (
     DrawnStart,
@@ -33,6 +34,7 @@ from state.history.facts import Prediction
 from state.history.predictions import PastRun
 
 _MOST_NAMED: Final = 3
+_AT_ONCE: Final = 50
 
 Order = Callable[[], Iterable[GangKey]]
 
@@ -109,7 +111,7 @@ class StartForecasts:
             if run is not None and forecast.drawn.seconds < NEVER:
                 prediction = {"stamp": stamp, **_to_prediction(forecast, run, at=now)}
                 self._run_times.predict_start(run, prediction)
-            if number % 100 == 0:
+            if number % _AT_ONCE == 0:
                 await asyncio.sleep(0)
         self._found = found
 
@@ -129,12 +131,19 @@ class StartForecasts:
             now = self._clock.now().timestamp()
             copy = await in_slices(self._copier.copy(order, extra=extra, now=now))
             starts = await in_slices(sample_starts(copy, samples=rules.samples))
-        drawn = {gang: draw_start(samples) for gang, samples in starts.items()}
-        silent = _without_history(copy)
-        return {
-            gang: self._forecast(start, at=now, coverage=rules.coverage, silent=silent)
-            for gang, start in drawn.items()
-        }
+            return await in_slices(self._conclude(copy, starts, at=now))
+
+    def _conclude(
+        self, copy: QueueCopy, starts: Starts, *, at: float
+    ) -> Stepwise[dict[GangKey, StartForecast]]:
+        silent, coverage = _without_history(copy), self._rules().coverage
+        found: dict[GangKey, StartForecast] = {}
+        for number, (gang, samples) in enumerate(starts.items()):
+            drawn = draw_start(samples)
+            found[gang] = self._forecast(drawn, at=at, coverage=coverage, silent=silent)
+            if number % _AT_ONCE == 0:
+                yield
+        return found
 
     def _forecast(
         self, drawn: DrawnStart, *, at: float, coverage: float, silent: tuple[str, ...]

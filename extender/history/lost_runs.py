@@ -24,6 +24,8 @@ logger = logging.getLogger(__name__)
 _FIRST_PAUSE_SECONDS: Final = 10.0
 _LONGEST_PAUSE_SECONDS: Final = 600.0
 _PAGE: Final = 1000
+_NAMED: Final = 10
+"""How many gangs one line of the log names."""
 
 
 class LostRuns:
@@ -68,14 +70,17 @@ class LostRuns:
         after, closed = "", 0
         while page := await self._history.open_runs(_PAGE, after=after):
             after = page[-1].run
-            closed += sum(map(self._compare, page))
+            gone = [facts.gang for facts in page if self._compare(facts)]
+            if gone:
+                extra = {"runs": len(gone), "gangs": gone[:_NAMED]}
+                logger.warning("runs ended unseen", extra=extra)
+            closed += len(gone)
         return closed
 
     def _compare(self, facts: GangFacts) -> bool:
         """Compare an open run with the pods that are known; True if none of them is."""
         known = [PodUid(uid) for uid in facts.members if self._book.knows(PodUid(uid))]
         if not known:
-            logger.warning("run ended unseen", extra={"gang": facts.gang, "run": facts.run})
             self.on_presumed()
             self._write(close_lost_run(facts, now=self._clock.now(), stamp=self._stamp()))
             return True

@@ -63,8 +63,7 @@ class WaitReasons:
         if is_guaranteed:
             left = _over_chains(ask, chains, lambda chain: self._unused(ask, chain))
             if left < sum(sizes):
-                promised = _over_chains(ask, chains, lambda chain: self._promised(ask, chain))
-                told = {"promised": promised, "unused": left, **owner(request)}
+                told = {**self._share(ask, chains), "unused": left, **owner(request)}
                 told |= self._shortfall(ask)
                 return wait(request, ReasonCode.VC_FULL, **needs, **told)
         if any(self._chains.fits_anywhere(ask, chain) for chain in chains):
@@ -77,6 +76,14 @@ class WaitReasons:
         if is_guaranteed and bad:
             return wait(request, ReasonCode.BAD_CELLS, **needs, bad=bad, **self._bad(chains))
         return self._no_room(ask, chains)
+
+    def _share(self, ask: Ask, chains: list[ChainName]) -> dict[str, Argument | None]:
+        """Return the promise that the unused leaf cells belong to, and its chain among several."""
+        if ask.request.spans_chains or len(chains) < 2:
+            return {"promised": sum(self._promised(ask, chain) for chain in chains)}
+        found = [(self._unused(ask, chain), self._promised(ask, chain), chain) for chain in chains]
+        _, promised, chain = max(found, key=lambda one: one[:2])
+        return {"promised": promised, "chain": chain if ask.request.pinned is None else None}
 
     def _no_room(self, ask: Ask, chains: list[ChainName]) -> Wait:
         """Return the decision to wait for idle leaf cells, which foreign pods may use."""

@@ -8,10 +8,12 @@ earlier predictions, and so in the intervals.
 """
 
 from bisect import insort
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from heapq import heapify, heappop, heappush
-from typing import Final
+from heapq import heapify, heappop, heappush, heapreplace
+from math import ceil, log2
+from typing import Final, NamedTuple
 
 from extender.cells.views.listings import Stepwise
 from policy.submission import GangKey
@@ -23,8 +25,8 @@ Draw = Callable[[float], float | None]
 NEVER: Final = float("inf")
 _STEPS: Final = 16
 """Events between two yields."""
-_MOST_TRIED: Final = 200
-"""Waiting gangs of one pool that are tried behind its head after one event."""
+_GANGS: Final = 500
+"""Gangs between two yields, where there is little to do for each."""
 _MIX: Final = (0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB, (1 << 64) - 1)
 
 
@@ -75,13 +77,20 @@ Starts = dict[GangKey, list[SampledStart]]
 def sample_starts(queue: QueueCopy, *, samples: int) -> Stepwise[Starts]:
     """Play some futures; return when each waiting gang starts in each. Yields often."""
     starts: Starts = {gang.gang: [] for gang in queue.waiting}
+    groups: list[_Group] = []
+    for gang in queue.waiting:
+        groups.append(_group_of(gang))
+        if len(groups) % _GANGS == 0:
+            yield
     for number in range(samples):
         future = _Future(queue, number)
-        yield
+        yield from future.prepare(groups)
         yield from future.play()
-        for gang in queue.waiting:
+        for place, gang in enumerate(queue.waiting):
             found = future.started.get(gang.gang)
             starts[gang.gang].append(found or SampledStart(NEVER, None))
+            if place % _GANGS == 0:
+                yield
     return starts
 
 
@@ -94,12 +103,20 @@ def share_of(place: int, sample: int) -> float:
     return ((value ^ (value >> 31)) >> 11) / (1 << 53)
 
 
+class _Group(NamedTuple):
+    """What gangs of one pool have in common that start under the same conditions."""
+
+    leaf_cells: int
+    safe: float
+    """Within which time they end, rounded up to half a power of two."""
+
+
 @dataclass(slots=True, eq=False)
 class _PoolState:
     free: int = 0
     ends: list[tuple[float, int, int]] = field(default_factory=list)
     """When, the number of the gang, and how many leaf cells; the next end first."""
-    line: list[tuple[int, CopiedGang]] = field(default_factory=list)
+    lines: dict[_Group, deque[tuple[int, CopiedGang]]] = field(default_factory=dict)
     """Waiting gangs, with their numbers."""
 
 
@@ -111,18 +128,26 @@ class _Future:
         self._sample = sample
         self._now = 0.0
         self.started: dict[GangKey, SampledStart] = {}
-        self._pools: dict[Pool, _PoolState] = {}
-        for pool, free in queue.free.items():
-            self._pools[pool] = _PoolState(free)
+        self._pools = {pool: _PoolState(free) for pool, free in queue.free.items()}
         self._ends: list[tuple[float, int]] = []
         self._gangs = [*queue.running, *queue.waiting]
-        for number, gang in enumerate(queue.running):
+
+    def prepare(self, groups: Sequence[_Group]) -> Iterator[None]:
+        """Draw what is left of gangs that run, and line up those that wait."""
+        for number, gang in enumerate(self._queue.running):
             self._note_end(number, gang)
+            if number % _GANGS == 0:
+                yield
         for state in self._pools.values():
             state.ends.sort()
         heapify(self._ends)
-        for number, gang in enumerate(queue.waiting, start=len(queue.running)):
-            self._pools.setdefault(gang.pool, _PoolState()).line.append((number, gang))
+        yield
+        begin = len(self._queue.running)
+        for place, (gang, group) in enumerate(zip(self._queue.waiting, groups, strict=True)):
+            lines = self._pools.setdefault(gang.pool, _PoolState()).lines
+            lines.setdefault(group, deque()).append((begin + place, gang))
+            if place % _GANGS == 0:
+                yield
 
     def play(self) -> Iterator[None]:
         """Play until nothing more can start."""
@@ -144,38 +169,47 @@ class _Future:
             if steps % _STEPS == 0:
                 yield
 
-    def _note_end(self, number: int, gang: CopiedGang) -> float:
+    def _note_end(self, number: int, gang: CopiedGang) -> None:
         left = gang.left(share_of(number, self._sample))
         if left is None:
-            return NEVER
+            return
         end = self._now + max(0.0, left)
         self._ends.append((end, number))
         for name in gang.pools:
             state = self._pools.setdefault(name, _PoolState())
             state.ends.append((end, number, gang.leaf_cells))
-        return end
 
     def _fill(self, pool: _PoolState, *, after: GangKey | None) -> None:
-        """Start the gangs of a pool that may start now."""
-        place = tried = 0
-        shadow, spare = NEVER, pool.free
-        has_head = False
-        while place < len(pool.line) and pool.free > 0 and tried < _MOST_TRIED:
-            number, gang = pool.line[place]
-            is_first = not has_head or not self._queue.reserves
-            fits = gang.leaf_cells <= pool.free
-            in_time = gang.safe is not None and self._now + gang.safe <= shadow
-            if fits and (is_first or in_time or gang.leaf_cells <= spare):
-                if not is_first and not in_time:
-                    spare -= gang.leaf_cells
-                del pool.line[place]
-                self._start(number, gang, after=after)
-                continue
-            if not has_head and self._queue.reserves:
-                has_head = True
-                shadow, spare = self._shadow(pool, gang.leaf_cells)
-            place += 1
-            tried += 1
+        """Start the gangs of a pool that may start now.
+
+        Where the first gang of a group may not start, none of it may.
+        """
+        if pool.free <= 0 or not pool.lines:
+            return
+        firsts = [(line[0][0], group) for group, line in pool.lines.items()]
+        heapify(firsts)
+        head: tuple[float, int] | None = None
+        while firsts and pool.free > 0:
+            _, group = firsts[0]
+            shadow, spare = head or (NEVER, pool.free)
+            in_time = self._now + group.safe <= shadow
+            if group.leaf_cells <= pool.free and (in_time or group.leaf_cells <= spare):
+                if head is not None and not in_time:
+                    head = shadow, spare - group.leaf_cells
+                self._start_first(pool, group, after=after)
+                line = pool.lines.get(group)
+                if line:
+                    heapreplace(firsts, (line[0][0], group))
+                    continue
+            elif head is None and self._queue.reserves:
+                head = self._shadow(pool, group.leaf_cells)
+            heappop(firsts)
+
+    def _start_first(self, pool: _PoolState, group: _Group, *, after: GangKey | None) -> None:
+        number, gang = pool.lines[group].popleft()
+        if not pool.lines[group]:
+            del pool.lines[group]
+        self._start(number, gang, after=after)
 
     def _start(self, number: int, gang: CopiedGang, *, after: GangKey | None) -> None:
         self.started[gang.gang] = SampledStart(self._now, after)
@@ -197,3 +231,10 @@ class _Future:
             if free >= leaf_cells:
                 return end, free - leaf_cells
         return NEVER, pool.free
+
+
+def _group_of(gang: CopiedGang) -> _Group:
+    if gang.safe is None:
+        return _Group(gang.leaf_cells, NEVER)
+    steps = ceil(2.0 * log2(max(gang.safe, 1.0)))
+    return _Group(gang.leaf_cells, 2.0 ** (steps / 2.0))

@@ -28,6 +28,20 @@ def vc_full() -> Decision:
     return world.ask(a_gang("bert").of(1))
 
 
+def vc_full_in_all_chains() -> Decision:
+    cluster = a_cluster("1 nodes x 2", name="one").chain("1 pods x 1 nodes x 4", name="two")
+    world = EngineWorld(
+        cluster.promising(
+            "a",
+            chain="one",
+            node=1,
+        ).promising("a", chain="two", node=1)
+    )
+    world.place(a_gang("left").of(4))
+    world.place(a_gang("right").of(1))
+    return world.ask(a_gang("bert").of(2))
+
+
 def vc_without_promises() -> Decision:
     world = EngineWorld(a_cluster("2 nodes x 2").promising("a"))
     return world.ask(a_gang("bert").of(1))

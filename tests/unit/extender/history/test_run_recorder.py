@@ -109,6 +109,20 @@ async def test_a_standby_repeats_what_the_leader_before_it_did_not_record(world:
     assert await world.runs() == [run]
 
 
+async def test_runs_that_ended_while_no_extender_ran_are_told_in_one_line(
+    world: RunWorld, caplog: pytest.LogCaptureFixture
+) -> None:
+    for name in ("a", "b"):
+        pod = a_member(name).in_gang(name, size=1)
+        world.leader.see(a_bound(pod, "node-00", at=5))
+    await world.leader.record()
+    fresh = world.replica(epoch=2).at(100)
+    fresh.lead()
+    assert await fresh.recorder.lost.close() == 2
+    [told] = [vars(one) for one in caplog.records if one.message == "runs ended unseen"]
+    assert (told["runs"], sorted(told["gangs"])) == (2, ["lab/a", "lab/b"])
+
+
 async def test_a_run_that_ended_while_no_extender_ran_is_closed(world: RunWorld) -> None:
     world.leader.see(*(a_bound(pod, "node-00", at=5) for pod in a_pair()))
     await world.leader.record()
