@@ -29,13 +29,13 @@ def keep(table: AllocationTable, vc: Vc | None, seats: Iterable[Seat]) -> None:
             _keep_promise(table, vc, claim)
         leaves = [leaf for address in seat.leaves if (leaf := tree.by_address.get(address))]
         if vc is not None and claim is None:  # a cell that must become empty, while it is mapped
-            leaves = [leaf for leaf in leaves if _is_claimed_by(leaf, vc)]
+            leaves = [leaf for leaf in leaves if _is_claimed_by(leaf, vc.name)]
         table.hold([leaf for leaf in leaves if leaf.idle], PLACEHOLDER)
 
 
-def _is_claimed_by(leaf: Cell, vc: Vc) -> bool:
+def _is_claimed_by(leaf: Cell, vc: VcName) -> bool:
     claim = leaf.enclosing_claim()
-    return claim is not None and claim.vc == vc.name
+    return claim is not None and claim.vc == vc
 
 
 def _keep_promise(table: AllocationTable, vc: Vc, cell: Cell) -> None:
@@ -62,7 +62,11 @@ def view_seats(table: AllocationTable, vc: VcName | None, seats: Iterable[Seat])
         tree = table.trees.get(seat.chain)
         for address in seat.leaves:
             leaf = tree.by_address.get(address) if tree is not None else None
-            if leaf is None or leaf.is_bad or _is_of_another(leaf, vc, seat):
+            if vc is not None and seat.claim is None:
+                # It must become empty while it is mapped; then it is of no interest any more.
+                if leaf is not None and leaf.holder and _is_claimed_by(leaf, vc):
+                    holders[leaf.holder.key] = None
+            elif leaf is None or leaf.is_bad or _is_of_another(leaf, vc, seat):
                 lost[_node_of(leaf, seat)] = None
             elif leaf.holder is not None:
                 holders[leaf.holder.key] = None

@@ -35,7 +35,7 @@ from collections.abc import Collection, Iterable
 from dataclasses import replace
 from math import inf
 
-from extender.cells.model import ReasonCode, Shadow
+from extender.cells.model import OPPORTUNISTIC, ReasonCode, Shadow
 from extender.queue.lines.shapes import Pool
 from extender.queue.member_places import first_request, unplaced
 from extender.queue.model import StepResult
@@ -172,7 +172,7 @@ class Reservations:
         gang = self._seen.find(one.gang)
         if gang is not None and not gang.has_reservation:  # its pods were seen after a take-over
             self._note_change(one.gang)
-        view = self._cells.view_seats(one.domain, one.seats)
+        view = self._cells.view_seats(one.domain, one.kept)
         if view.lost:
             self._lost[one.gang] = view.lost
         elif not view.holders:
@@ -257,7 +257,7 @@ class Reservations:
 
     def _make(self, gang: QueuedGang, pool: Pool) -> None:
         shadow = self._shadow(gang)
-        if shadow is None or shadow.waits_for is None:
+        if shadow is None or shadow.waits_for is None or _is_vain(gang, shadow):
             self._retry_at[gang.key] = self._now + _RETRY_SECONDS
             return
         promised = _known(shadow.time)
@@ -298,6 +298,7 @@ class Reservations:
         self._put(
             replace(
                 one,
+                domain=self._cells.domain(gang.first.request),
                 seats=shadow.seats,
                 drained=shadow.drained,
                 nodes=shadow.nodes,
@@ -358,6 +359,14 @@ class Reservations:
         self._changed[gang, one.made_at] = replace(one, end=end, ended_at=self._now)
         self._note_change(gang)
         self._waiting.wake()
+
+
+def _is_vain(gang: QueuedGang, shadow: Shadow) -> bool:
+    """Tell whether cells would stay idle for an opportunistic gang for an unknown time.
+
+    Guaranteed gangs may take them at any time, so that a reservation gives it no bound.
+    """
+    return gang.first.request.priority == OPPORTUNISTIC and shadow.time == inf
 
 
 def _waits_for_cells(gang: QueuedGang) -> bool:

@@ -2,6 +2,8 @@
 
 from dataclasses import replace
 
+import pytest
+
 from extender.cells.model import ReasonCode
 from extender.queue.forecast.model import RunTime
 from extender.queue.reserve.model import ReservationEnd, SlipCause
@@ -212,6 +214,18 @@ def test_opportunistic_gangs_keep_off_when_too_little_time_is_left() -> None:
     world = a_full_world(preemption=PreemptionRules(minimum_run=HOUR))
     world.advance(3.5 * HOUR)
     assert world.submit(small("guest").at(-1), runs=99 * HOUR) not in world.started
+
+
+@pytest.mark.parametrize("predicted", [None, HOUR])
+def test_cells_are_kept_for_an_opportunistic_gang_only_if_ends_are_known(
+    predicted: float | None,
+) -> None:
+    world = a_world()
+    for number in range(4):
+        world.submit(small(f"old{number}").at(-1), runs=HOUR, predicted=predicted)
+    world.submit(LARGE.at(-1), runs=HOUR)
+    world.advance(AFTER)
+    assert bool(world.planner.reservations.in_force()) is (predicted is not None)
 
 
 def test_a_reservation_ends_with_its_gang() -> None:
