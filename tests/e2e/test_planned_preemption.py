@@ -4,6 +4,7 @@ Also what else takes promised cells away: pods that Cellgate did not place, and 
 """
 
 from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 
 import orjson
@@ -11,7 +12,7 @@ import pytest
 import pytest_asyncio
 
 from kube import marks
-from tests.controlplane.api import JsonObject
+from tests.controlplane.api import ApiError, JsonObject
 from tests.controlplane.cluster import ControlPlane
 from tests.controlplane.waiting import poll_until
 from tests.support.installed.gangs import (
@@ -128,6 +129,58 @@ async def test_a_victim_ends_whole_and_is_told_for_whom(plane: ControlPlane, pod
     assert await _are_told(plane, pods, count=2) == _names(victims)
     await _let_go(plane, pods)
     await running(plane, pods, "high", size=2)
+
+
+@asynccontextmanager
+async def _undeletable(plane: ControlPlane, path: str, name: str) -> AsyncIterator[None]:
+    """Let the API server refuse to delete a pod for a while."""
+    policies = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies"
+    bindings = f"{policies.removesuffix('policies')}policybindings"
+    pods = {"apiGroups": [""], "apiVersions": ["v1"], "resources": ["pods"]}
+    of_pod = f"oldObject.metadata.namespace + '/' + oldObject.metadata.name != '{name}'"
+    spec = {
+        "matchConstraints": {"resourceRules": [{**pods, "operations": ["DELETE"]}]},
+        "validations": [{"expression": of_pod, "message": "not now"}],
+    }
+    metadata = {"metadata": {"name": "undeletable"}}
+    await plane.api.create(policies, {**metadata, "spec": spec})
+    binding = {"policyName": "undeletable", "validationActions": ["Deny"]}
+    await plane.api.create(bindings, {**metadata, "spec": binding})
+
+    async def is_in_force() -> bool:
+        try:
+            await plane.api.delete(f"{path}/{name.split('/')[1]}", dryRun="All")
+        except ApiError as error:
+            return "not now" in str(error)
+        return False
+
+    try:
+        await poll_until(is_in_force, deadline_seconds=20, explain=lambda: "no policy in force")
+        yield
+    finally:
+        await plane.api.delete(f"{bindings}/undeletable")
+        await plane.api.delete(f"{policies}/undeletable")
+
+
+async def test_a_victim_ends_whole_although_its_preemptor_goes_away(
+    plane: ControlPlane, pods: str
+) -> None:
+    """Also: what another program said about the end of a pod stays."""
+    namespace = pods.split("/")[4]
+    await create(plane, pods, _borrowers("low", size=NODES))
+    await running(plane, pods, "low", size=NODES)
+    drained = {"type": "DisruptionTarget", "status": "True", "reason": "EvictionByEvictionAPI"}
+    now = {"lastTransitionTime": datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")}
+    status = {"status": {"conditions": [{**drained, **now, "message": "drained by a test"}]}}
+    await plane.api.patch(f"{pods}/low-0/status", status, kind="strategic")
+    async with _undeletable(plane, pods, f"{namespace}/low-1"):
+        await create(plane, pods, gang_pods("high", size=1, gpus=8))
+        assert _names(await _ending(plane, pods, count=2)) == ["low-0", "low-2"]
+        await end(plane, pods, "high", size=1)
+    ending = await _ending(plane, pods, count=NODES)
+    assert _names(ending) == ["low-0", "low-1", "low-2"]
+    reasons = [one["reason"] for pod in ending for one in _reasons(pod)]
+    assert reasons == ["EvictionByEvictionAPI", *["PreemptionByScheduler"] * 2]
 
 
 async def test_a_new_leader_ends_nobody_but_the_victims_of_the_one_before(
