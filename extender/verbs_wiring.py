@@ -15,6 +15,7 @@ from extender.planning.pending_writes import PendingWrites
 from extender.planning.planning_loop import PlanningLoop
 from extender.planning.promise_keeper import PromiseKeeper
 from extender.planning.queue_order import QueueOrder
+from extender.planning.user_holds import UserHolds
 from extender.queue.order.listing import Ranked
 from extender.verbs.bind import BindVerb
 from extender.verbs.filter import FilterVerb
@@ -178,12 +179,14 @@ def _build_evictions(state: ExtenderState, client: KubeClient) -> Evictions:
 def _build_planner(
     state: ExtenderState, *, cells: ClusterCells, executor: ActionExecutor
 ) -> PlanningLoop:
+    holds = UserHolds(state.pods, has_place=state.cluster.has_place, clock=state.clock)
+    held = HeldPods(awaits_group=state.groups.is_awaited, quota=state.quota_queue, by_users=holds)
     planner = PlanningLoop(
         cells=cells,
         pods=state.pods,
         needs=state.pod_needs,
         to_request=state.translating(to_member_request),
-        held=HeldPods(awaits_group=state.groups.is_awaited, quota=state.quota_queue),
+        held=held,
         executor=executor,
         clock=state.clock,
         ranks=state.pod_ranks,
@@ -192,4 +195,6 @@ def _build_planner(
     state.groups.on_change.append(planner.observe_groups)
     if state.quota_queue is not None:
         state.quota_queue.on_charged.append(planner.observe_charged)
+        state.quota_queue.is_held = holds.is_held
+        holds.on_change.append(state.quota_queue.note_pod)
     return planner

@@ -38,6 +38,7 @@ def add_routes(app: web.Application, reviews: WebhookReviews, health: Health) ->
         "/mutate/pods": reviews.pods.mutate,
         "/shape/pods": reviews.pods.shape,
         "/validate/pods": reviews.guard.validate,
+        "/mutate/holds": reviews.holds.mutate,
         "/validate/bindings": reviews.bindings.validate,
         "/mutate/templates": reviews.templates.mutate,
         "/shape/templates": reviews.templates.shape,

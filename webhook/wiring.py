@@ -19,6 +19,7 @@ from webhook.admission.memory_decider import LiveUsage
 from webhook.admission.recent_gangs import RecentGangCheck, RecentGangs
 from webhook.cluster_view import ClusterView
 from webhook.guard.binding_guard import BindingGuard
+from webhook.guard.hold_guard import HoldGuard
 from webhook.guard.node_guard import NodeGuard
 from webhook.guard.pod_guard import PodGuard
 from webhook.ledger_access.breaker import Breaker
@@ -28,6 +29,7 @@ from webhook.records.decision_recorder import DecisionRecorder
 from webhook.records.limit_changes import LimitChanges
 from webhook.records.pending_events import PendingEvents
 from webhook.records.refusal_log import RefusalLog
+from webhook.reviews.hold_reviews import HoldReviews
 from webhook.reviews.pod_group_reviews import PodGroupReviews
 from webhook.reviews.pod_reviews import PodReviews
 from webhook.reviews.policy_reviews import PolicyReviews
@@ -55,6 +57,7 @@ class WebhookReviews:
 
     pods: PodReviews
     guard: PodGuard
+    holds: HoldReviews
     bindings: BindingGuard
     templates: TemplateReviews
     policies: PolicyReviews
@@ -95,6 +98,7 @@ def build_reviews(
     trusted = (settings.extender, *settings.admins)
     binders = (settings.scheduler, *settings.binders)
     nodes = NodeGuard(view.policies, binders=(*trusted, *binders))
+    holds = HoldGuard(view.policies, admins=settings.admins)
     facts = _build_facts(state.seen_nodes, view, clock)
     pods = PodReviews(
         view=view,
@@ -109,7 +113,8 @@ def build_reviews(
     groups = PodGroupReviews(view=view, admitter=admitter, pods=pods, client=client, facts=facts)
     return WebhookReviews(
         pods=pods,
-        guard=PodGuard(events=pending, nodes=nodes, trusted=trusted),
+        guard=PodGuard(events=pending, nodes=nodes, holds=holds, trusted=trusted),
+        holds=HoldReviews(holds, log=state.log, clock=clock),
         bindings=BindingGuard(client, writers=trusted, binders=binders),
         templates=TemplateReviews(
             policies=view.policies,

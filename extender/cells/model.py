@@ -195,6 +195,8 @@ class ReasonCode(StrEnum):
     BINDING_GIVEN_UP = "binding-given-up"
     UNPLANNED = "unplanned"
     RESERVED = "reserved"
+    HELD_BY_USER = "held-by-user"
+    HELD_BY_ADMIN = "held-by-admin"
 
 
 Argument = int | str | tuple["Argument", ...]

@@ -6,6 +6,7 @@ The engine does not decide about these gangs.
 from typing import Final
 
 from extender.cells.phrases import Needs, Sentence, needs_text
+from policy.queues.holds import Holder, HoldRole, describe_holder, lifted_by
 from policy.wording import count_of, name
 
 
@@ -36,6 +37,19 @@ def reserved(
         f"use are reserved for gang {reserved_for}",
         "starts once that gang has started or other leaf cells are free, or before that gang if "
         "it is expected to end in time: set a limit with `activeDeadlineSeconds`",
+    )
+
+
+def held(
+    *, gang: str, why: str, role: str, user: str, until: str = "", after: str = ""
+) -> Sentence:
+    """A user keeps a gang out of the queue."""
+    holder = Holder(role=HoldRole(role), user=user)
+    ends = f"on {until}, or " if until else f"once gang {after} has ended, or " if after else ""
+    return (
+        f"{describe_holder(holder)} holds gang {gang}: {why}",
+        f"released {ends}once the annotation `cellgate.io/hold` is removed from its pods; "
+        f"{lifted_by(holder)}",
     )
 
 

@@ -23,6 +23,8 @@ class WaitsFor(StrEnum):
     """A change by its owner: as it is, it is refused."""
     CONTROLLER = "controller"
     """Another controller, which has a gate of its own on the pods."""
+    RELEASE = "release"
+    """The end of a hold, which its owner or an admin has put on it."""
     TURN = "turn"
     """The planner, which has not looked at it yet."""
 
@@ -49,6 +51,8 @@ _BY_CODE: Final[Mapping[ReasonCode, WaitsFor]] = {
     ReasonCode.QUOTA: WaitsFor.QUOTA,
     ReasonCode.OTHER_GATE: WaitsFor.CONTROLLER,
     ReasonCode.UNPLANNED: WaitsFor.TURN,
+    ReasonCode.HELD_BY_USER: WaitsFor.RELEASE,
+    ReasonCode.HELD_BY_ADMIN: WaitsFor.RELEASE,
     ReasonCode.NO_SCHEDULER: WaitsFor.OWNER,
     ReasonCode.UNKNOWN_CLASS: WaitsFor.OWNER,
     ReasonCode.UNKNOWN_VC: WaitsFor.OWNER,

@@ -343,6 +343,8 @@ _SENTENCES: Final[Mapping[ReasonCode, Mapping[str, Writer]]] = {
     ReasonCode.MEMBERS_ENDING: {"gang": _members_ending},
     ReasonCode.UNPLANNED: {"gang": queue_sentences.unplanned},
     ReasonCode.RESERVED: {"gang": queue_sentences.reserved},
+    ReasonCode.HELD_BY_USER: {"gang": queue_sentences.held},
+    ReasonCode.HELD_BY_ADMIN: {"gang": queue_sentences.held},
     ReasonCode.GATHERING: {"gang": queue_sentences.gathering},
     ReasonCode.HELD_AT_BINDING: {"gang": queue_sentences.held_at_binding},
     ReasonCode.BINDING_GIVEN_UP: {"gang": queue_sentences.binding_given_up},

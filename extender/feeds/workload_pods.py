@@ -4,7 +4,7 @@ The author of a pod can name any workload as its controller. So an age belongs t
 namespace, and counts only for pods of the submitter whose pods were ended.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Final
 
 from kube.read.managed_pod import ManagedPod
@@ -32,6 +32,8 @@ class WorkloadPods:
             _MOST_AGES
         )
         """What gangs whose pods are gone have waited, and until when."""
+        self.held_seconds: Callable[[ManagedPod], float] = lambda pod: pod.held_seconds
+        """Tells for how long users have held the gang of a pod."""
         self._counts_from: dict[PodUid, float] = {}
         """Since when pods count that another gate held before."""
 
@@ -95,4 +97,4 @@ class WorkloadPods:
             for key in keys
             for submitter in (pod.charged_user, ANY)
         )
-        return min(own, *known)
+        return min(own, *known) + self.held_seconds(pod)

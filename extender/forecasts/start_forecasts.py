@@ -75,13 +75,7 @@ class StartForecasts:
         self._found: dict[GangKey, StartForecast] = {}
         self._playing = asyncio.Lock()
         """One copy of the queue is played at a time."""
-        coverage = Gauge(
-            "cellgate_extender_expected_start_coverage",
-            "The share of the last 300 gangs that started inside the interval that was told when "
-            "they began to wait; NaN before the first.",
-            registry=registry,
-        )
-        coverage.set_function(lambda: _or_nan(self._calibration.coverage))
+        show_coverage(registry, self._calibration)
         run_times.on_started.append(self._learn)
 
     # -- outcomes
@@ -211,3 +205,14 @@ def _time(seconds: float) -> str:
 
 def _or_nan(value: float | None) -> float:
     return float("nan") if value is None else value
+
+
+def show_coverage(registry: CollectorRegistry, calibration: StartCalibration) -> None:
+    """Export how often expected starts were right."""
+    coverage = Gauge(
+        "cellgate_extender_expected_start_coverage",
+        "The share of the last 300 gangs that started inside the interval that was told when "
+        "they began to wait; NaN before the first.",
+        registry=registry,
+    )
+    coverage.set_function(lambda: _or_nan(calibration.coverage))

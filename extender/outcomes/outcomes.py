@@ -143,6 +143,11 @@ class Outcomes:
             entry.pod, entry.reason = still
             self.notes.refresh(entry)
 
+    def hold_lifted(self, gang: GangKey, why: str) -> None:
+        """A user's hold of a gang has ended by itself; the webhook records all else of holds."""
+        self._cluster.journal.note(RowKind.HOLD, str(gang), "released", why)
+        logger.info("hold lifted", extra={"gang": str(gang), "why": why})
+
     def binding_given_up(self, verdict: Verdict) -> None:
         """The members of a gang that were held at binding are not bound."""
         if verdict.given_up is None or verdict.reason is None:

@@ -18,5 +18,6 @@ queue_order      Keeps the order of waiting gangs current: the document, recent 
 queued_pods      Pods as the planner sees them.
 silent_schedulers  Schedulers that pods name and that ask nothing.
 quota_queue      Gangs that wait for quota; they are planned once they are charged.
+user_holds       Gangs that users hold: the planner leaves them out until they are released.
 raise_rules      Whether the policy allows a raise, within which limits, and its sentences.
 """

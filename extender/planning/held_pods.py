@@ -1,8 +1,8 @@
 """Gated pods that are not planned yet, and what each of them waits for.
 
 They wait for something beside leaf cells: quota, a PodGroup, a class, the gate of another
-controller. The planner does not see them: it would end victims, or lease cells, for pods that
-cannot start.
+controller, the end of a user's hold. The planner does not see them: it would end victims, or lease
+cells, for pods that cannot start.
 """
 
 from collections import defaultdict
@@ -13,6 +13,7 @@ from extender.cells.model import Reason, ReasonCode
 from extender.cells.wording import explain
 from extender.feeds.requests import single_gang
 from extender.planning.quota_queue import QuotaQueue
+from extender.planning.user_holds import UserHolds
 from kube.read.managed_pod import ManagedPod
 from policy.errors import RequestError
 from policy.submission import GangKey, PodUid
@@ -20,8 +21,11 @@ from policy.submission import GangKey, PodUid
 _PATIENCE_SECONDS: Final = 5.0
 _PATIENT: Final = (ReasonCode.OTHER_GATE, ReasonCode.NO_POD_GROUP)
 """What usually changes at once, and is reported only after some seconds."""
+BY_USERS: Final = (ReasonCode.HELD_BY_USER, ReasonCode.HELD_BY_ADMIN)
+"""A user holds the gang: that counts more than why it waited before."""
 HOLDING: Final = (
     *_PATIENT,
+    *BY_USERS,
     ReasonCode.QUOTA,
     ReasonCode.UNKNOWN_CLASS,
     ReasonCode.NO_SCHEDULER,
@@ -33,9 +37,14 @@ class HeldPods:
     """The pods that are held, as they were last seen, and why."""
 
     def __init__(
-        self, *, awaits_group: Callable[[ManagedPod], bool], quota: QuotaQueue | None
+        self,
+        *,
+        awaits_group: Callable[[ManagedPod], bool],
+        quota: QuotaQueue | None,
+        by_users: UserHolds,
     ) -> None:
         """`awaits_group` tells whether the size of a pod's gang is not known yet."""
+        self.by_users = by_users
         self._awaits_group = awaits_group
         self._quota = quota
         self._reasons: dict[PodUid, Reason] = {}
@@ -47,7 +56,9 @@ class HeldPods:
         """Return what a pod waits for before it can be planned."""
         if not pod.is_gated:
             return None
-        gang = str(gang_of(pod))
+        gang, held = str(gang_of(pod)), self.by_users.reason(pod)
+        if held is not None:
+            return held
         if self._quota is not None and self._quota.holds(pod):
             count = pod.leaf_count if pod.is_charged_alone else pod.gang_leaf_count
             group = str(pod.charged_group)
@@ -59,7 +70,8 @@ class HeldPods:
     def put(self, pod: ManagedPod, reason: Reason, *, now: float) -> None:
         """Hold a pod; a change of the pod alone is not reported again."""
         before = self._reasons.get(pod.uid)
-        if before is None or before.code is not reason.code:
+        is_other = before is None or before.code is not reason.code
+        if is_other or (reason.code in BY_USERS and before != reason):
             self.remove(pod)
             patience = _PATIENCE_SECONDS if reason.code in _PATIENT else 0.0
             self._unreported[pod.uid] = now + patience

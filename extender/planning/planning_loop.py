@@ -19,7 +19,7 @@ from extender.feeds.pod_needs import PodNeeds
 from extender.feeds.requests import ToRequest
 from extender.planning.action_executor import ActionExecutor
 from extender.planning.cluster_cells import ClusterCells
-from extender.planning.held_pods import HOLDING, HeldPods, gang_of, unknown_class
+from extender.planning.held_pods import BY_USERS, HOLDING, HeldPods, gang_of, unknown_class
 from extender.planning.pod_ranks import PodRanks
 from extender.planning.queued_pods import QueuedPods
 from extender.planning.silent_schedulers import SilentSchedulers
@@ -86,6 +86,8 @@ class PlanningLoop:
         needs.on_change.append(self._observe_again)
         pods.on_change.append(self._observe)
         pods.on_end.append(self._forget)
+        held.by_users.on_change.append(self._observe)
+        held.by_users.on_lifted.append(cells.outcomes.hold_lifted)
         pods.helpers.on_change.append(self._observe)
         pods.helpers.on_end.append(self._forget)
         pods.finished.on_change.append(self._observe_finished)
@@ -173,7 +175,7 @@ class PlanningLoop:
                 reason = unknown_class(pod, exc)
         if reason is not None:
             self._held.put(pod, reason, now=self._clock.monotonic())
-            if reason.code is ReasonCode.NO_SCHEDULER:
+            if reason.code in (ReasonCode.NO_SCHEDULER, *BY_USERS):
                 self._gangs.lose(pod.uid)
         else:
             self._end_hold(pod)
@@ -296,6 +298,7 @@ class PlanningLoop:
         """Make a step, and return the request for which a decision is to be prepared, if any."""
         now = self._clock.monotonic()
         self._observe_unscheduled()
+        self._held.by_users.update()
         self.ranking.note_time(self._clock.now().timestamp())
         step = self._gangs.step(now=now)
         self._report(step, now=now)
@@ -320,7 +323,8 @@ class PlanningLoop:
         for pod, reason in self._held.take_due(now):
             entry = self._outcomes.waiting.gangs.get(gang_of(pod))
             told = entry.reason.code if entry is not None else None
-            if told is None or (told in HOLDING and told is not reason.code):
+            is_other = told in HOLDING and told is not reason.code
+            if told is None or is_other or reason.code in BY_USERS:
                 self._outcomes.gang_waits(gang_of(pod), pod, reason)
         for gang, notice in step.notices.items():
             if notice is None:

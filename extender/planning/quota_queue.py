@@ -74,6 +74,8 @@ class QuotaQueue:
         self._freed: set[Scope] = set()
         """Accounts whose gangs are to be tried."""
         self._news = asyncio.Event()
+        self.is_held: Callable[[ManagedPod], bool] = lambda _: False
+        """Tells whether a user holds the gang of a pod: it is not charged meanwhile."""
         self.on_charged: list[Callable[[GangKey], None]] = []
         """Called when a gang has been charged."""
         pods.on_appear.append(self._note_appeared)
@@ -86,6 +88,10 @@ class QuotaQueue:
         """Note that charges of these accounts have ended or become smaller."""
         self._freed.update(scopes)
         self._news.set()
+
+    def note_pod(self, pod: ManagedPod) -> None:
+        """Note that the gang of a pod was held or released."""
+        self._note_gang(charged_gang(pod))
 
     def _note_gang(self, gang: GangKey) -> None:
         if gang in self._waiting:
@@ -130,7 +136,7 @@ class QuotaQueue:
         too_much: dict[Hashable, tuple[Charge, tuple[Exceeded, ...]]] = {}
         for pod, *others in self.by_rank(freed):
             charge = self._due(pod, others)
-            if charge is None:
+            if charge is None or self.is_held(pod):
                 continue
             smaller, lacks = too_much.get(_kind(charge), (None, ()))
             if _is_at_least(charge, smaller):

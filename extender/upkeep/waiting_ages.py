@@ -4,6 +4,7 @@ The age of a gang counts from when its workload first asked.
 
 - A gang whose pods failed and are created again keeps its age, like one that was preempted.
 - While another controller's gate holds a pod, its time does not count.
+- Time in which a user holds a gang does not count (`extender.planning.user_holds`).
 - A workload that its owner suspends while it waits keeps what it has waited; the time until it is
   resumed does not count. Time in which Cellgate itself suspended it does
   (`extender.outcomes.reclaims`).

@@ -13,10 +13,11 @@ from kube.read.late_members import format_late
 from kube.read.managed_pod import ManagedPod
 from kube.read.submitters import format_submitter_groups
 from kube.shaping.shaper import Shaped
-from kube.values.objects import Operation, mapping
+from kube.values.objects import Operation, mapping, marks_of
 from kube.values.texts import LABEL_VALUE
 from policy.admission.charge_request import ChargeRequest
 from policy.admission.gang_decision import GangDecision
+from policy.queues.holds import Holder, HoldRole, format_holder
 from policy.rules.decision import Outcome
 
 
@@ -50,6 +51,7 @@ def decision_patch(
         **({marks.ALONE_ANNOTATION: "true"} if pod.is_charged_alone else {}),
         **({marks.WORKLOAD_ANNOTATION: pod.workload.mark} if pod.workload else {}),
         **_gang_by(obj, pod),
+        **_held_by(obj, submission.user),
         **({marks.LATE_ANNOTATION: format_late(pod.gang.late)} if pod.gang.late else {}),
     }
     # Kubernetes refuses a gate on a pod with a node: it runs there, and is counted there.
@@ -76,8 +78,18 @@ def _stale_marks(written: Mapping[str, str]) -> list[str]:
         marks.EFFECTIVE_CLASS_ANNOTATION,
         marks.WORKLOAD_ANNOTATION,
         marks.GANG_BY_ANNOTATION,
+        marks.HELD_BY_ANNOTATION,
+        marks.HELD_SECONDS_ANNOTATION,
     )
     return [key for key in (*marks.PLACEMENT_ANNOTATIONS, *optional) if key not in written]
+
+
+def _held_by(obj: Mapping[str, Any], owner: str) -> dict[str, str]:
+    """Say who holds the gang of a pod that is created with a hold."""
+    if marks.HOLD_ANNOTATION not in marks_of(obj, "annotations"):
+        return {}
+    holder = Holder(role=HoldRole.OWNER, user=owner)
+    return {marks.HELD_BY_ANNOTATION: format_holder(holder)}
 
 
 def _gang_by(obj: Mapping[str, Any], pod: ManagedPod) -> dict[str, str]:

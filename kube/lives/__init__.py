@@ -2,6 +2,7 @@
 
 For the history of runs, and for what is expected of runs. Imports `kube.values` and `policy`.
 
+    pod_holds   holds of gangs, as annotations of pods
     pod_lives   reads `PodLife` from a pod
     run_limits  the owner's estimate of a run time, and the deadline of a workload
 """

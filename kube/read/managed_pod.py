@@ -10,6 +10,7 @@ from typing import Any
 
 from kube import marks
 from kube.hived.spec import HivedSpec
+from kube.lives.pod_holds import PodHold
 from kube.read.gangs import DeclaredGang, GangForm
 from kube.read.late_members import SAME
 from kube.read.node_choice import NodeWish, read_claims, read_wish
@@ -127,6 +128,10 @@ class ManagedPod:
     """Whether it is charged by itself although it belongs to a PodGroup."""
     is_released: bool = False
     """Whether the planner lifted its gate: it has our placement and not our gate."""
+    hold: PodHold | None = None
+    """The hold that keeps its gang out of the queue."""
+    held_seconds: float = 0.0
+    """For how long earlier holds of it have lasted."""
     labels: Mapping[str, str] = field(default_factory=dict)
 
     @property

@@ -11,6 +11,7 @@ from typing import Any, Final, NamedTuple
 from kube import marks
 from kube.hived import spec as hived
 from kube.hived.spec import HivedSpec
+from kube.lives.pod_holds import read_held_seconds, read_pod_hold
 from kube.placement_annotations import parse_bind_info, parse_placement
 from kube.read import gangs, submitters
 from kube.read.gangs import PodMarks
@@ -180,6 +181,7 @@ def _translate(
         device_count=demand.device_count,
         **_read_amounts(spec),
         **_read_admission(spec, labels=labels, annotations=annotations),
+        **_read_hold(metadata, annotations),
         hived=hived_spec,
         placement=placement,
         placement_problem=placement_problem,
@@ -212,6 +214,17 @@ def _read_admission(spec: Fields, *, labels: Fields, annotations: Fields) -> dic
         "charged_group": GroupName(labels.text(marks.GROUP_LABEL, LABEL_VALUE)) or None,
         "is_uncharged": marks.UNCHARGED_ANNOTATION in annotations.values,
         "is_charged_alone": marks.ALONE_ANNOTATION in annotations.values,
+    }
+
+
+def _read_hold(metadata: Fields, annotations: Fields) -> dict[str, Any]:
+    """Read whether a user holds a pod's gang, and for how long it was held before."""
+    created, owner = parse_time(metadata.text("creationTimestamp")), ""
+    if marks.HOLD_ANNOTATION in annotations.values:
+        owner = submitters.read_submitter(annotations) or ""
+    return {
+        "hold": read_pod_hold(annotations.values, owner=owner, created=created),
+        "held_seconds": read_held_seconds(annotations.values),
     }
 
 

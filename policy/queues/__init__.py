@@ -10,6 +10,7 @@ Ranks of actual gangs are computed in `extender.queue.order`; the document is re
 
     durations   Durations such as `4h`: reading and writing.
     factors     The factors: one table for checks, ranks and the reference.
+    holds       Holds: gangs that users keep out of the queue.
     formula     A level's `formula`: CEL over the factors, giving seconds.
     queues      `Queues` and its parts; `DEFAULT_QUEUES` applies without a document.
     who         Which gangs a level takes.

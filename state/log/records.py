@@ -32,6 +32,7 @@ class RowKind(StrEnum):
     BIND = "bind"
     RELEASE = "release"
     RUN = "run"
+    HOLD = "hold"
     # Observations, the inputs of the engine:
     NODE = "node"
     POD = "pod"

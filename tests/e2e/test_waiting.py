@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 
 import pytest
 import pytest_asyncio
@@ -250,6 +250,38 @@ async def test_time_in_which_its_owner_suspends_a_job_does_not_count(
     created_at = datetime.fromisoformat(created["metadata"]["creationTimestamp"])
     assert asked[1] - asked[0] >= timedelta(seconds=4), "the time while it was suspended"
     assert created_at - asked[1] >= timedelta(seconds=2), "what it had waited before"
+
+
+async def test_users_hold_gangs_and_admins_holds_are_not_theirs_to_lift(
+    plane: ControlPlane, cellgate: Installation, pods: str
+) -> None:
+    def held(text: str | None) -> JsonObject:
+        return {"metadata": {"annotations": {"cellgate.io/hold": text}}}
+
+    members = [f"{pods}/night-{index}" for index in range(2)]
+    for pod in gang_pods("night", size=2, gpus=8):
+        mine = pod.annotated("cellgate.io/hold", "data is copied")
+        await plane.api_as("bob").create(pods, mine)
+    found = (await until_waiting(cellgate, night="held-by-user"))["night"]
+    assert found["waitsFor"] == "release"
+    assert found["reason"].startswith(f"its owner bob holds gang {found['gang']}: data is copied;")
+    with pytest.raises(ApiError, match="only the owner"):
+        await plane.api_as("alice").patch(members[0], held(None))
+
+    await plane.api.patch(members[1], held("maintenance"))
+    found = (await until_waiting(cellgate, night="held-by-admin"))["night"]
+    assert "the policy admin" in found["reason"]
+    with pytest.raises(ApiError, match="a policy admin may lift that"):
+        await plane.api_as("bob").patch(members[1], held(None))
+    await plane.api_as("bob").patch(members[0], held(None))  # the own hold
+
+    at = (datetime.now(UTC) + timedelta(seconds=3)).isoformat()
+    await plane.api.patch(members[1], held(f"maintenance; until={at}"))
+    await running(plane, pods, "night", size=2)
+    assert datetime.now(UTC).isoformat() > at
+    explained = await cellgate.inspect(f"/v1/explain/{pods.split('/')[4]}/night-0")
+    rows = [row for row in explained["decisions"] if row["kind"] == "hold"]
+    assert {row["outcome"] for row in rows} == {"held", "released"}
 
 
 async def test_pods_are_told_while_no_extender_leads(

@@ -6,5 +6,6 @@ charges or patches. What shapes protect is in `kube.shaping.shaped_fields`. Impo
 
     pod_guard      pods: a new one must match its decision; later only Cellgate changes its marks
     binding_guard  Bindings: only the extender and known schedulers bind managed pods
+    hold_guard     Holds of gangs: which users may set and lift them
     node_guard     New pods that name their node: by the same users, or mirror pods by a kubelet
 """

@@ -7,7 +7,8 @@ would use is not charged.
 
 Afterwards only Cellgate changes its marks (labels and annotations that say who pays for which gang,
 in which class and where) and its gate: with other marks a pod could run at another user's cost, or
-without a plan. What shapes gave the pod stays, too (`kube.shaping.shaped_fields`).
+without a plan. What shapes gave the pod stays, too (`kube.shaping.shaped_fields`). A hold is for
+users to change (`webhook.guard.hold_guard`).
 """
 
 from collections.abc import Collection, Iterator, Mapping
@@ -21,6 +22,7 @@ from kube.shaping.shaped_fields import find_undone
 from kube.values.objects import items, mapping, marks_of
 from policy.errors import Problem, RequestError
 from policy.wording import quote
+from webhook.guard.hold_guard import HOLD_MARKS, HoldGuard
 from webhook.guard.node_guard import NodeGuard
 from webhook.records.pending_events import PendingEvents
 from webhook.wire import ALLOWED, ReviewRequest, ReviewResponse, UserInfo
@@ -36,11 +38,17 @@ class PodGuard:
     """Reviews pods that are about to be stored."""
 
     def __init__(
-        self, *, events: PendingEvents, nodes: NodeGuard, trusted: Collection[str]
+        self,
+        *,
+        events: PendingEvents,
+        nodes: NodeGuard,
+        holds: HoldGuard,
+        trusted: Collection[str],
     ) -> None:
         """`trusted` are users and groups that may change everything: the extender and admins."""
         self._events = events
         self._nodes = nodes
+        self._holds = holds
         self._trusted = trusted
 
     async def validate(self, review: ReviewRequest) -> ReviewResponse:
@@ -65,7 +73,8 @@ class PodGuard:
     ) -> None:
         if user.is_any_of(self._trusted):
             return
-        problems = [*_changes(before, after), *find_undone(before, after)]
+        free = HOLD_MARKS if self._holds.check_recorded(user, before, after) else ()
+        problems = [*_changes(before, after, free=free), *find_undone(before, after)]
         if problems:
             raise RequestError(problems)
 
@@ -106,8 +115,10 @@ def _show(line: object, *, other: object) -> str:
     return quote(SEPARATOR.join(part for part in str(line).split(SEPARATOR) if part not in others))
 
 
-def _changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[Problem]:
-    """Yield our marks that differ.
+def _changes(
+    before: Mapping[str, Any], after: Mapping[str, Any], *, free: Collection[str]
+) -> Iterator[Problem]:
+    """Yield our marks that differ and are not `free` to change.
 
     Annotations are ours on every managed pod; otherwise a pod that we did not review could say
     where it runs and who pays. The submitter's labels are fixed once the class is decided.
@@ -115,7 +126,7 @@ def _changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[Pr
     is_decided = marks.DECISION_ANNOTATION in marks_of(before, "annotations")
     for part in _PARTS:
         old, new = marks_of(before, part), marks_of(after, part)
-        for key in sorted(key for key in {*old, *new} if isinstance(key, str)):
+        for key in sorted(key for key in {*old, *new} if isinstance(key, str) and key not in free):
             is_ours = part == "annotations" and marks.is_ours(key)
             is_fixed = is_decided and (key.startswith(marks.DOMAIN) or key in marks.GANG_MARKS)
             if (is_ours or is_fixed) and old.get(key) != new.get(key):

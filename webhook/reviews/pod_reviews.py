@@ -17,6 +17,7 @@ from kube.admission.pod_request import (
 from kube.admission.pod_shapes import fix_leaf_cells, shape_only
 from kube.admission.possibility import Possibility
 from kube.api.client import KubeClient
+from kube.lives.pod_holds import check_hold
 from kube.lives.run_limits import check_no_deadline
 from kube.read.leaf_demand import is_matched
 from kube.read.managed_pod import ManagedPod
@@ -186,6 +187,7 @@ class PodReviews:
         pod = read_pod(obj, namespace_labels=labels, request_uid=review.uid)
         if pod is None:
             return None
+        check_hold(obj)
         classes = self._view.policies.policy.classes
         return without_unlisted_default(
             pod, classes=classes, is_default=self._view.priorities.is_default

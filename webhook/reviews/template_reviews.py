@@ -19,6 +19,7 @@ from kube import marks
 from kube.admission.possibility import check_job, makes_all_members
 from kube.admission.submitter import STAMP_PATH, check_stamp
 from kube.follow.policies import PolicySink
+from kube.lives.pod_holds import HOLD_PATH, hold_of_workload
 from kube.lives.run_limits import ESTIMATE_PATH, template_marks
 from kube.read.late_members import creates_unknown
 from kube.read.leaf_demand import is_matched
@@ -194,14 +195,18 @@ class TemplateReviews:
 
 
 def _run_marks(review: ReviewRequest, template: PodTemplate) -> dict[str, str]:
-    """Return what a new object says about the run time of its pods; later its template is fixed."""
+    """Return what a new object says about its pods, their run time and a hold of their gang.
+
+    Later its template is fixed.
+    """
     obj = review.object or {}
     if review.operation != "CREATE":
         return {}
     try:
-        return template_marks(obj, template.content, holder=template.holder(obj))
+        told = template_marks(obj, template.content, holder=template.holder(obj))
+        return told | hold_of_workload(obj, template.content)
     except RequestError as exc:
-        is_own = exc.problems[0].path == ESTIMATE_PATH
+        is_own = exc.problems[0].path in (ESTIMATE_PATH, HOLD_PATH)
         raise exc if is_own else _within(template, exc) from exc
 
 

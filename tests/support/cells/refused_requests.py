@@ -326,6 +326,16 @@ def no_scheduler() -> Reason:
     return explain(ReasonCode.NO_SCHEDULER, gang="ns/bert", scheduler="mine")
 
 
+def held_by_its_owner() -> Reason:
+    told = {"why": "data is copied", "role": "owner", "user": "alice"}
+    return explain(ReasonCode.HELD_BY_USER, gang="ns/bert", **told)
+
+
+def held_by_an_admin() -> Reason:
+    told = {"why": "maintenance", "role": "group-admin", "user": "carol", "after": "ns/gpt"}
+    return explain(ReasonCode.HELD_BY_ADMIN, gang="ns/bert", **told)
+
+
 def unknown_class() -> Reason:
     return explain(
         ReasonCode.UNKNOWN_CLASS, gang="ns/bert", problem="class x is not in the document"

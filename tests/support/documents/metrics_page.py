@@ -10,10 +10,12 @@ from prometheus_client.registry import Collector
 
 from extender.cluster.cluster import Cluster
 from extender.cluster.journal import NoJournal
+from extender.forecasts.start_forecasts import show_coverage
 from extender.history.run_metrics import RunMetrics
 from extender.inspection.census import Census
 from extender.metrics import ExtenderMetrics, StateMetrics
 from extender.outcomes.waiting_list import WaitingList
+from extender.queue.forecast.starts import StartCalibration
 from extender.runs.run_book import RunBook
 from service.metrics import ServiceMetrics
 from state.ledger.usage_metrics import UsageMetrics
@@ -71,6 +73,7 @@ def metrics_of(service: str) -> list[MetricInfo]:
 def _register_extender(registry: CollectorRegistry) -> None:
     ExtenderMetrics(registry)
     RunMetrics(registry, RunBook())
+    show_coverage(registry, StartCalibration())
     cluster = Cluster(lease_seconds=1.0, journal=NoJournal())
     StateMetrics(
         registry,

@@ -15,6 +15,7 @@ from extender.planning.held_calls import HeldCalls
 from extender.planning.held_pods import HeldPods
 from extender.planning.pending_writes import PendingWrites
 from extender.planning.planning_loop import PlanningLoop
+from extender.planning.user_holds import UserHolds
 from extender.queue.model import Action, ReleasePod
 from extender.room.cluster_room import ClusterRoom
 from extender.room.fitting_nodes import FittingNodes
@@ -91,6 +92,11 @@ class Planning:
             held=HeldPods(
                 awaits_group=self.groups.is_awaited,
                 quota=self.quota,  # type: ignore[arg-type] # all that it uses
+                by_users=UserHolds(
+                    self.shell.pods,
+                    has_place=self.shell.cluster.has_place,
+                    clock=self.shell.clock,
+                ),
             ),
             clock=self.shell.clock,
         )

@@ -124,4 +124,5 @@ class Webhook:
             Responding(one, reviews.refusals)
             for one in (reviews.pods, reviews.guard, reviews.templates, reviews.bindings)
         )
+        self.holds = Responding(reviews.holds, reviews.refusals)
         self.documents = Responding(reviews.policies, reviews.refusals)

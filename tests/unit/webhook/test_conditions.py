@@ -18,6 +18,7 @@ from tests.support.webhook.reviews import Webhook
 
 GUARD = hook_of("Validating", "pods")
 PODS = hook_of("Mutating", "pods")
+HOLDS = hook_of("Mutating", "holds")
 TEMPLATES = hook_of("Mutating", "templates")
 CRON_JOBS = hook_of("Mutating", "cronjobs")
 MARKS = [
@@ -47,6 +48,18 @@ def test_a_mark_that_is_written_changed_or_removed_is_ours_to_judge(part: str, k
     assert is_asked(GUARD, two, old=one)
     assert is_asked(GUARD, dict(pod), old=one)
     assert not is_asked(GUARD, one, old=one)
+
+
+def test_a_hold_that_is_set_changed_or_lifted_is_recorded() -> None:
+    pod = a_pod().with_gpus(1)
+    one = _with(pod, "annotations", marks.HOLD_ANNOTATION, "one")
+    empty = _with(pod, "annotations", marks.HOLD_ANNOTATION, "")
+    assert is_asked(HOLDS, one, old=dict(pod))
+    assert is_asked(HOLDS, dict(pod), old=one)
+    assert is_asked(HOLDS, empty, old=dict(pod))
+    assert not is_asked(HOLDS, one, old=one)
+    other = _with(pod, "annotations", "cni.projectcalico.org/podIP", "10.0.0.1")
+    assert not is_asked(HOLDS, other, old=dict(pod)), "all other changes do not depend on us"
 
 
 @pytest.mark.parametrize("key", sorted(MATCHED_LABELS))

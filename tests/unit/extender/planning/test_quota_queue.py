@@ -282,6 +282,15 @@ async def test_a_forged_decision_stops_nobody() -> None:
     assert [gang.name for gang in world.told] == ["a", "c"]
 
 
+async def test_a_gang_that_a_user_holds_is_not_charged() -> None:
+    world = QuotaQueueWorld()
+    world.queue.is_held = lambda pod: pod.name == "a"
+    for name in "ab":
+        world.shell.pods.upsert(queued(name, uuid4()).with_gpus(4))
+    await world.queue.charge()
+    assert [gang.name for gang in world.told] == ["b"]
+
+
 async def test_members_that_are_done_or_created_later_are_not_awaited() -> None:
     world, decision = QuotaQueueWorld(), uuid4()
     mark = workload_mark("train")
