@@ -33,6 +33,7 @@ LABEL: Final = "cellgate.io/policy"
 """The label of a ConfigMap that names the kind of its policy document."""
 DATA_KEY: Final = "policy.yaml"
 MAX_PROBLEMS: Final = 100
+_LARGE_CHARS: Final = 4096
 _ROUNDS: Final = 4
 """Removing a value may make the one around it invalid, and so on outwards."""
 
@@ -106,15 +107,19 @@ def parse_document(text: str, *, kind: DocumentKind | None = None) -> Document:
 def read_document(text: str, *, kind: DocumentKind | None = None) -> ReadDocument:
     """Read as much of a document as can be read. Raises SpecError if it is none at all.
 
-    The last Cluster documents are remembered: a large one takes a second, and several callers read
-    it.
+    The last large documents are remembered: one may take a second, and several callers read it.
     """
-    return _read_cluster(text) if kind is DocumentKind.CLUSTER else _read(text, kind)
+    return _read_large(text, kind) if is_large(text) else _read(text, kind)
 
 
-@lru_cache(maxsize=2)
-def _read_cluster(text: str) -> ReadDocument:
-    return _read(text, DocumentKind.CLUSTER)
+def is_large(text: str) -> bool:
+    """Whether a document takes long to read: 10 ms or more."""
+    return len(text) >= _LARGE_CHARS
+
+
+@lru_cache(maxsize=8)
+def _read_large(text: str, kind: DocumentKind | None) -> ReadDocument:
+    return _read(text, kind)
 
 
 def _read(text: str, kind: DocumentKind | None) -> ReadDocument:

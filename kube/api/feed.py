@@ -8,7 +8,15 @@ a jittered backoff. The sink sees each object at least once and in order.
 import asyncio
 import logging
 import random
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import (
+    AsyncIterator,
+    Awaitable,
+    Callable,
+    Iterable,
+    Iterator,
+    Mapping,
+    Sequence,
+)
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Protocol
@@ -49,6 +57,8 @@ class FeedSource:
     query: Mapping[str, str] = field(default_factory=dict)
     trim: Callable[[Object], Object] | None = None
     """Keeps of each object what the sink looks at: a list holds all of them at once."""
+    prepare: Callable[[Object], Awaitable[None]] | None = None
+    """Does what takes long about an object that appeared or changed, before the sink gets it."""
     is_optional: bool = False
     """Whether the cluster may lose the kind: the feed ends then, and the sink keeps its objects. If
     the kind cannot be listed, as when its conversion webhook is broken, it is as good as synced,
@@ -71,6 +81,7 @@ class Feed:
         self._sink = source.sink
         self._query = source.query
         self._trim = source.trim or (lambda obj: obj)
+        self._prepare = source.prepare
         self._is_optional = source.is_optional
         self._monotonic = clock.monotonic
         self._on_synced = on_synced
@@ -159,6 +170,7 @@ class Feed:
                 )
             self._heard = self._monotonic()
             if not token:
+                await self._prepare_all(objects)
                 await self._flows.wait()
                 self._sink.replace(objects)
                 return str(version)
@@ -182,12 +194,20 @@ class Feed:
                     raise KubeError(str(obj.get("message")), status=int(obj.get("code", 0)))
                 reached = str(obj["metadata"]["resourceVersion"])
             self._heard = self._monotonic()
+            if kind in ("ADDED", "MODIFIED"):
+                await self._prepare_all([obj])
             await self._flows.wait()
             if kind == "DELETED":
                 self._sink.remove(obj)
             elif kind in ("ADDED", "MODIFIED"):
                 self._sink.upsert(self._trim(obj))
             yield reached
+
+    async def _prepare_all(self, objects: Iterable[Object]) -> None:
+        if self._prepare is None:
+            return
+        for obj in objects:
+            await self._prepare(obj)
 
 
 def is_at_least(reached: str, version: str) -> bool:

@@ -9,6 +9,7 @@ kind is reported and otherwise left alone: a newer Cellgate may know it.
 import asyncio
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Any, Final, NoReturn
 
@@ -16,7 +17,7 @@ from kube.api.events import Event, EventWriter
 from kube.api.feed import FeedSource
 from kube.values.objects import mapping, marks_of
 from policy.errors import Problem, SpecError
-from policy.parser import DATA_KEY, LABEL, DocumentKind, parse_label
+from policy.parser import DATA_KEY, LABEL, DocumentKind, is_large, parse_label, read_document
 from policy.policy import Policy
 from policy.store import PolicyStore, PolicyText, build_policy, list_problems
 from policy.wording import count_of, describe
@@ -100,7 +101,18 @@ class PolicySink:
     def source(self, namespace: str) -> FeedSource:
         """What to follow: the documents of a namespace."""
         path = f"/api/v1/namespaces/{namespace}/configmaps"
-        return FeedSource(path=path, sink=self, query={"labelSelector": LABEL})
+        query = {"labelSelector": LABEL}
+        return FeedSource(path=path, sink=self, query=query, prepare=self.prepare)
+
+    async def prepare(self, obj: Object) -> None:
+        """Read a large document in a thread, so that this process answers meanwhile.
+
+        The result is remembered; what is wrong with it is told when the document is used.
+        """
+        with suppress(SpecError):
+            found = _read_text(obj)
+            if is_large(found.text):
+                await asyncio.to_thread(read_document, found.text, kind=found.kind)
 
     def replace(self, objects: Sequence[Object]) -> None:
         """Take all documents there are; any other is gone."""

@@ -75,6 +75,7 @@ class PolicyReviews:
         if _is_billing(before) or _is_billing(after):
             self._check_billing(before, after)
         if after is not None:
+            await self._policies.prepare(after)
             policy = self._policies.check(after)
             self._check_values(after, policy)
             response = await self._check_promises(after, policy)

@@ -1,5 +1,6 @@
 """Policy documents in ConfigMaps: what is in force, and what is reported of the rest."""
 
+import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -7,6 +8,9 @@ import pytest
 
 from kube.api.events import Event
 from kube.follow.policies import PolicySink
+from policy.documents.yaml_text import parse_yaml
+from policy.documents.yaml_tree import Plain
+from policy.errors import Problem
 from tests.support.kube.config_maps import a_policy_map
 from tests.support.kube.events import KeptEvents
 from tests.support.policy.cluster_texts import hived_text
@@ -143,3 +147,31 @@ def test_no_other_document_keeps_a_cluster_document_out() -> None:
     assert list(map(str, sink.problems)) == [
         'ConfigMap identity: vcs.lab: the Cluster document has no VC "lab"'
     ]
+
+
+async def test_a_large_document_is_read_once_and_beside_the_loop(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    readers: list[threading.Thread] = []
+
+    def read(text: str) -> tuple[Plain, list[Problem]]:
+        readers.append(threading.current_thread())
+        return parse_yaml(text)
+
+    monkeypatch.setattr("policy.parser.parse_yaml", read)
+    users = ", ".join(f"user-{number}" for number in range(500))
+    large = HEAD + f"Identity\nvcs: {{lab: {{users: [{users}]}}}}\n"
+    sink = a_sink()
+    await sink.prepare(a_policy_map("identity", large))
+    sink.upsert(a_policy_map("identity", large))
+    assert not sink.problems
+    (reader,) = readers
+    assert reader is not threading.main_thread()
+
+
+async def test_a_document_that_cannot_be_read_is_prepared_in_vain() -> None:
+    sink = a_sink()
+    for text in ("nonsense", "[" * 5000):
+        await sink.prepare(a_policy_map("rules", text))
+        sink.upsert(a_policy_map("rules", text))
+        assert sink.problems
