@@ -59,12 +59,13 @@ class Gaps:
         if binding and run is None:
             self._unknown[gang.key] = None
         minimum = self._ranking.order.queues.preemption.minimum_run
-        due = [one for one in free if domain is None and one.deadline - self._ranking.now < minimum]
+        now = self._ranking.now
+        due = [one for one in free if domain is None and max(0.0, one.deadline - now) < minimum]
         return Guard(
             binding=binding,
             closed=tuple(node for one in due for node in one.nodes),
             avoided=tuple(node for one in free for node in one.nodes),
-            ends_at=None if run is None else self._ranking.now + run,
+            ends_at=None if run is None else now + run,
         )
 
     def _ends_within(self, gang: GangKey) -> float | None:

@@ -210,6 +210,18 @@ def test_opportunistic_gangs_use_the_cells_until_they_are_needed() -> None:
     assert world.submit(small("guest").at(-1), runs=99 * HOUR) in world.started
 
 
+def test_without_a_minimum_run_they_may_use_them_also_when_gangs_end_late() -> None:
+    world = a_world()
+    for hour in range(1, 5):
+        world.submit(small(f"old{hour}"), runs=HOUR if hour < 4 else 99 * HOUR, predicted=HOUR)
+    world.submit(LARGE, runs=HOUR)
+    world.advance(1.5 * HOUR)
+    (one,) = world.planner.reservations.in_force()
+    assert one.deadline < world.now
+    guest = world.submit(small("guest").at(-1), runs=99 * HOUR)
+    assert guest in world.started
+
+
 def test_opportunistic_gangs_keep_off_when_too_little_time_is_left() -> None:
     world = a_full_world(preemption=PreemptionRules(minimum_run=HOUR))
     world.advance(3.5 * HOUR)
