@@ -145,6 +145,7 @@ class GangPlanner:
     def wake(self, freed: FreedCells | None = None) -> None:
         """Leaf cells became free; None: others joined or changed."""
         self._waiting.wake(freed)
+        self.reservations.note_freed(freed)
 
     def give_up_on(self, victim: GangKey) -> None:
         """A victim takes too long to end: gangs that wait for it are planned again."""
@@ -213,6 +214,7 @@ class GangPlanner:
         self._waiting.wake_needing(self._nodes.take_grown())
         self._handle_due(now)
         self._settle_changed(step, now=now)
+        self.reservations.gather()
         self._plan_first(step, now=now)
         self.reservations.update(step)
         step.notices = self._notices.take(now)

@@ -12,4 +12,5 @@ gaps          Which gangs may use the gaps before reservations
 model         Reservation, its slips and its end
 reservations  Reservations: which gangs have one, when it is made, moved and ended
 sentences     Sentences about reservations, for their owners
+shadow_times  When and where a gang can start if the gangs that run end as expected
 """

@@ -19,9 +19,10 @@ asked before s + H and have not started when j asks.
 Proof sketch. Consider one reservation, made at t. Gangs that were expected to end before D may be
 late, but they began before D, so they have ended by D + R; after D no gang begins on these cells.
 Since D <= t + R, the cells are free by t + 2R, and their gang starts by t + 2R + ε, or its cells
-are lost, which happens F times in all. So each window of 2R + ε after s + H starts one of the n
-gangs that can be ahead of j, or j, or is one of the F windows that ended in a loss. If backfill
-relies on enforced limits only, no gang is late, and 2R becomes R.
+are lost, which happens F times in all. After D reserved cells that are in use may be exchanged for
+free ones; the gangs that hold reserved cells are then fewer of the same. So each window of 2R + ε
+after s + H starts one of the n gangs that can be ahead of j, or j, or is one of the F windows that
+ended in a loss. If backfill relies on enforced limits only, no gang is late, and 2R becomes R.
 
 Without stickiness there is no bound: gangs that run longer than predicted move the shadow time on
 and on. There is none either for opportunistic gangs, whose cells other gangs may take at any time,
@@ -35,20 +36,21 @@ from collections.abc import Collection, Iterable
 from dataclasses import replace
 from math import inf
 
+from extender.cells.freed_cells import FreedCells
 from extender.cells.model import OPPORTUNISTIC, ReasonCode, Shadow
 from extender.queue.lines.shapes import Pool
-from extender.queue.member_places import first_request, unplaced
+from extender.queue.member_places import unplaced
 from extender.queue.model import StepResult
 from extender.queue.order.ranking import Ranking
 from extender.queue.ports import Cells, Nodes, RunTimes
 from extender.queue.queued_gang import QueuedGang
-from extender.queue.reserve.ends import ExpectedEnds
 from extender.queue.reserve.gaps import Gaps
 from extender.queue.reserve.model import Reservation, ReservationEnd, Slip, SlipCause
+from extender.queue.reserve.shadow_times import ShadowTimes
 from extender.queue.seen_gangs import SeenGangs
 from extender.queue.waiting_gangs import WaitingGangs
 from policy.queues.queues import DEFAULT_LONGEST, Queues
-from policy.submission import GangKey, NodeName
+from policy.submission import GangKey, NodeName, VcName
 
 _REVIEW_SECONDS = 1.0
 _RETRY_SECONDS = 30.0
@@ -86,8 +88,7 @@ class Reservations:
         ranking: Ranking,
     ) -> None:
         self._cells = cells
-        self._nodes = nodes
-        self._ends = ExpectedEnds(run_times)
+        self._shadows = ShadowTimes(cells, nodes, run_times, ranking=ranking)
         self._seen = seen
         self._waiting = waiting
         self._ranking = ranking
@@ -98,6 +99,8 @@ class Reservations:
         """Gangs without a shadow time, and when it is searched again."""
         self._lost: dict[GangKey, tuple[NodeName, ...]] = {}
         """Reservations that need other cells, and the nodes that they lost."""
+        self._freed: set[VcName | None] = set()
+        """The domains in which cells became free since the last step."""
         self._review_at = 0.0
         self.gaps = Gaps(
             cells, run_times, seen=seen, waiting=waiting, ranking=ranking, in_force=self.in_force
@@ -135,6 +138,11 @@ class Reservations:
         self._finish(gang, ReservationEnd.GONE)
         self._retry_at.pop(gang, None)
 
+    def note_freed(self, freed: FreedCells | None) -> None:
+        """Leaf cells became free; None: others joined or changed."""
+        known = {one.domain for one in self._of.values()}
+        self._freed |= known if freed is None else known & {freed.vc}
+
     # -- questions
 
     def __contains__(self, gang: GangKey) -> bool:
@@ -160,6 +168,30 @@ class Reservations:
         self._search_one(step)
         step.reservations, self._changed = list(self._changed.values()), {}
         step.backfilled = self.gaps.take_backfilled()
+
+    def gather(self) -> None:
+        """Exchange reserved cells that are in use for free ones, once the deadline is over.
+
+        Otherwise a gang that runs much longer than expected would keep the reservation waiting,
+        while other gangs get the cells that become free meanwhile.
+        """
+        freed, self._freed = self._freed, set()
+        for one in [one for one in self._of.values() if one.domain in freed]:
+            gang = self._seen.find(one.gang)
+            if self._now >= one.deadline and gang is not None:
+                self._gather(one, gang)
+
+    def _gather(self, one: Reservation, gang: QueuedGang) -> None:
+        holders = self._cells.view_seats(one.domain, one.kept).holders
+        if not holders or not self._shadows.is_ready(gang):
+            return
+        shadow = self._shadows.find(gang, beside=self._of.values(), ending=holders)
+        if shadow is None:
+            return
+        left = self._cells.view_seats(one.domain, (*shadow.seats, *shadow.drained)).holders
+        if set(left) < set(holders):
+            self._put(_on_cells(one, shadow))
+            self._waiting.wake()
 
     def _review(self, one: Reservation) -> None:
         """End a reservation that is of no use, and note whether its promise can be kept."""
@@ -191,7 +223,7 @@ class Reservations:
         """Put the promised start off if it is over and gangs still hold reserved cells."""
         if one.promised is None or self._now < one.promised:
             return
-        last, end = self._ends.in_order(holders, now=self._now)[-1]
+        last, end = self._shadows.ends.in_order(holders, now=self._now)[-1]
         promised = end if end < inf else None
         if promised is not None and promised - one.promised < _LEAST_SLIP_SECONDS:
             return
@@ -211,24 +243,15 @@ class Reservations:
         for key in list(self._lost):
             gang, nodes = self._seen.find(key), self._lost.pop(key)
             if key in self._of and gang is not None:
-                if self._is_prepared(gang, step):
+                if self._shadows.is_prepared(gang, step):
                     self._move(self._of[key], gang, nodes)
                 return
         for pool in self._waiting.pools() if self.is_open else ():
             head = self._next_head(pool)
             if head is not None:
-                if self._is_prepared(head, step):
+                if self._shadows.is_prepared(head, step):
                     self._make(head, pool)
                 return
-
-    def _is_prepared(self, gang: QueuedGang, step: StepResult) -> bool:
-        """Tell whether a shadow time is found quickly; if not, prepare some of it."""
-        request = first_request(gang, self._cells)
-        if request is not None and not self._cells.is_ready(request):
-            step.to_prepare = step.to_prepare or request
-            return False
-        holders = self._cells.holders(self._cells.domain(gang.first.request))
-        return self._ends.prepare(holders, now=self._now)
 
     def _next_head(self, pool: Pool) -> QueuedGang | None:
         """Return the gang of a pool that is to get a reservation now.
@@ -256,7 +279,7 @@ class Reservations:
         return one.gang in self._waiting.first_of(one.pool, self._queues.reservation.per_pool)
 
     def _make(self, gang: QueuedGang, pool: Pool) -> None:
-        shadow = self._shadow(gang)
+        shadow = self._shadows.find(gang, beside=self._of.values())
         if shadow is None or shadow.waits_for is None or _is_vain(gang, shadow):
             self._retry_at[gang.key] = self._now + _RETRY_SECONDS
             return
@@ -281,7 +304,7 @@ class Reservations:
 
     def _move(self, one: Reservation, gang: QueuedGang, nodes: tuple[NodeName, ...]) -> None:
         """Reserve other cells for a gang that lost some."""
-        shadow = self._shadow(gang)
+        shadow = self._shadows.find(gang, beside=self._of.values())
         if shadow is None:
             self._retry_at[one.gang] = self._now + _RETRY_SECONDS
             self._finish(one.gang, ReservationEnd.NO_ROOM)
@@ -297,38 +320,13 @@ class Reservations:
         )
         self._put(
             replace(
-                one,
+                _on_cells(one, shadow),
                 domain=self._cells.domain(gang.first.request),
-                seats=shadow.seats,
-                drained=shadow.drained,
-                nodes=shadow.nodes,
-                promised=promised,
                 deadline=self._deadline(shadow.time),
-                waits_for=shadow.waits_for,
                 slips=(*one.slips, slip),
             )
         )
         self._waiting.wake()
-
-    def _shadow(self, gang: QueuedGang) -> Shadow | None:
-        request = first_request(gang, self._cells)
-        if request is None:
-            return None
-        domain = self._cells.domain(request)
-        others = self._of.values()
-        return self._cells.shadow(
-            request,
-            ends=self._ends.in_order(self._cells.holders(domain), now=self._now),
-            candidate_nodes=self._nodes.suiting(gang.node_wishes(), without=()),
-            may_preempt=gang.first.may_preempt,
-            now=self._now,
-            kept=[
-                seat
-                for one in others
-                if one.domain == domain and one.gang != gang.key
-                for seat in one.kept
-            ],
-        )
 
     def _deadline(self, shadow: float) -> float:
         """Return the time before which other gangs must end on reserved cells.
@@ -359,6 +357,18 @@ class Reservations:
         self._changed[gang, one.made_at] = replace(one, end=end, ended_at=self._now)
         self._note_change(gang)
         self._waiting.wake()
+
+
+def _on_cells(one: Reservation, shadow: Shadow) -> Reservation:
+    """Return a reservation with other cells."""
+    return replace(
+        one,
+        seats=shadow.seats,
+        drained=shadow.drained,
+        nodes=shadow.nodes,
+        promised=_known(shadow.time),
+        waits_for=shadow.waits_for,
+    )
 
 
 def _is_vain(gang: QueuedGang, shadow: Shadow) -> bool:

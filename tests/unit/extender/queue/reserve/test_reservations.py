@@ -204,6 +204,21 @@ def test_another_vc_is_not_kept_off() -> None:
     assert world.started[key("large")] == 1000 + 3 * HOUR
 
 
+def test_after_the_deadline_a_gang_gathers_the_cells_that_become_free() -> None:
+    cluster = a_cluster("6 nodes x 4").promising("a", node=6)
+    world = TimedWorld(cluster.build())
+    for hour, ends in enumerate((1, 99, 99, 4, 5, 99), start=1):
+        world.submit(small(f"old{hour}"), runs=ends * HOUR, predicted=hour * HOUR)
+    large = world.submit(a_gang("large").times(3, 4), runs=HOUR)
+    world.advance(AFTER)
+    (one,) = world.planner.reservations.in_force()
+    assert one.deadline == 1000 + 3 * HOUR
+    later = world.submit(small("later"), runs=99 * HOUR)
+    world.advance(9 * HOUR)
+    assert world.started[large] == 1000 + 5 * HOUR
+    assert world.started[later] == 1000 + 6 * HOUR
+
+
 def test_opportunistic_gangs_use_the_cells_until_they_are_needed() -> None:
     world = a_full_world()
     world.advance(1.5 * HOUR)
