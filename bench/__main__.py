@@ -8,7 +8,8 @@ from pathlib import Path
 import orjson
 
 from bench import budgets
-from bench.core import blocking, engine, large_gangs, nodes, pods, room, rules, shadow
+from bench.core import blocking, engine, large_gangs, nodes, pods, room, rules, shadow, windows
+from bench.forecasts import expected_start as starts
 from bench.queue import measure as queue
 from bench.queue import options as queue_options
 from bench.report import Benchmark, build_report, format_table
@@ -29,7 +30,9 @@ _BENCHMARKS: dict[str, Benchmark] = {
     "room": room.measure,
     "rules": rules.measure,
     "shadow": shadow.measure,
+    "starts": partial(starts.measure, options=queue_options.NOTHING_CHOSEN),
     "webhook": webhook.measure,
+    "windows": windows.measure,
 }
 
 
@@ -40,6 +43,7 @@ def main(argv: list[str]) -> int:
         **_BENCHMARKS,
         "log": partial(log.measure, rows=options.rows),
         "queue": partial(queue.measure, options=queue_options.from_arguments(options)),
+        "starts": partial(starts.measure, options=queue_options.chosen(options)),
     }
     names = list(benchmarks) if options.name == "all" else [options.name]
     reports = []
@@ -48,9 +52,10 @@ def main(argv: list[str]) -> int:
         results = benchmarks[name](is_quick=options.quick)
         reports.append(build_report(name, results))
         print(format_table(name, results), flush=True)
-        is_partial = name == "queue" and queue_options.is_selection(options)
+        is_replay = name in ("queue", "starts")
+        is_partial = is_replay and queue_options.is_selection(options)
         exceeded += budgets.check(
-            "queue of a trace" if name == "queue" and options.trace else name,
+            f"{name} of a trace" if is_replay and options.trace else name,
             results,
             is_quick=options.quick,
             is_partial=is_partial,

@@ -9,6 +9,7 @@ the options or the environment is one line on standard error and exit code 2.
 entry              the entry point of the `cellgate` program
 main               arguments to an exit code
 commands           all commands with their flags
+late               loads the module of a command when it runs
 options            flags, each with an environment variable `CELLGATE_<FLAG>`
 run                `cellgate run`: all services on one machine
 simulated_cluster  the simulated cluster of `cellgate run`

@@ -8,7 +8,8 @@ from certs.clients import SCHEDULER
 from certs.store import CertificateStore
 from extender.settings import service_hosts
 from policy.errors import SettingsError
-from service.process import Exit, Stop
+from service.exit_codes import Exit
+from service.process import Stop
 
 _SECRETS = {"cellgate-extender-certs": "extender", "cellgate-scheduler-certs": SCHEDULER}
 

@@ -6,7 +6,8 @@ from pathlib import Path
 
 from cli.policy_files import build_from_files
 from policy.errors import SettingsError, SpecError
-from service.process import Exit, Stop
+from service.exit_codes import Exit
+from service.process import Stop
 
 
 async def check_policies(options: Namespace, _: Stop) -> Exit:

@@ -1,23 +1,17 @@
-"""All commands of the command line, with their flags."""
+"""All commands of the command line, with their flags.
+
+The module of a command is loaded when the command runs (`cli.late`): help does not wait for it.
+"""
 
 import argparse
-from argparse import Namespace
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Mapping
 from importlib.metadata import version
 
-from cli.certs import make_certificates
-from cli.check import check_policies
-from cli.imports.command import ImportKind, import_file
-from cli.imports.rules import Occupied
-from cli.migrate import migrate_database
+from cli import late
+from cli.imports.kinds import ImportKind, Occupied
 from cli.options import Options, Parser, data_directory
-from cli.run import run_everything
-from cli.serve import serve_extender, serve_webhook
-from extender.settings import HOLD_SECONDS
-from service.process import Exit, Stop
-from state.database.maintenance import RetentionSettings
-
-Command = Callable[[Namespace, Stop], Awaitable[Exit]]
+from extender.defaults import HOLD_SECONDS
+from state.database.retention import RetentionSettings
 
 _ABOUT = """\
 Cellgate shares the GPUs of a Kubernetes cluster. An admission webhook applies
@@ -68,6 +62,14 @@ Examples:
 _LEVELS = ("debug", "info", "warning", "error")
 
 
+class _ShowVersion(argparse.Action):
+    """Prints the version: it is looked up only when it is wanted."""
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: object, **__: object) -> None:
+        print(version("cellgate"))
+        parser.exit()
+
+
 def build_parser(environment: Mapping[str, str]) -> argparse.ArgumentParser:
     """Build the parser of all commands; `options.command` is the command to run."""
     parser = Parser(prog="cellgate", usage="cellgate COMMAND [FLAGS]", epilog=_EPILOG)
@@ -76,12 +78,10 @@ def build_parser(environment: Mapping[str, str]) -> argparse.ArgumentParser:
     )
     flags = parser.add_argument_group("Flags")
     flags.add_argument("-h", "--help", action="help", help="Show this help")
-    flags.add_argument(
-        "--version", action="version", version=version("cellgate"), help="Show the version"
-    )
+    flags.add_argument("--version", action=_ShowVersion, nargs=0, help="Show the version")
     summaries: list[str] = []
 
-    def add(name: str, summary: str, about: str, command: Command) -> Options:
+    def add(name: str, summary: str, about: str, command: late.Command) -> Options:
         name, _, arguments = name.partition(" ")
         summaries.append(f"  {name:10}{summary}")
         usage = f"cellgate {name} [FLAGS] {arguments}".strip()
@@ -89,13 +89,26 @@ def build_parser(environment: Mapping[str, str]) -> argparse.ArgumentParser:
         one.set_defaults(command=command)
         return Options(one, environment)
 
-    _run(add("run", "Run all services on this machine", _RUN, run_everything), environment)
-    _extender(add("extender", "Run the scheduler extender", _EXTENDER, serve_extender), environment)
-    _webhook(add("webhook", "Run the admission webhook", _WEBHOOK, serve_webhook), environment)
-    _migrate(add("migrate", "Apply database migrations", _MIGRATE, migrate_database))
-    _certs(add("certs", "Create certificates", _CERTS, make_certificates), environment)
-    _check(add("check FILE…", "Validate policy documents", _CHECK, check_policies))
-    _import(add("import KIND FILE", "Convert documents of another system", _IMPORT, import_file))
+    _run(add("run", "Run all services on this machine", _RUN, late.run_everything), environment)
+    _extender(
+        add("extender", "Run the scheduler extender", _EXTENDER, late.serve_extender),
+        environment,
+    )
+    _webhook(
+        add("webhook", "Run the admission webhook", _WEBHOOK, late.serve_webhook),
+        environment,
+    )
+    _migrate(add("migrate", "Apply database migrations", _MIGRATE, late.migrate_database))
+    _certs(add("certs", "Create certificates", _CERTS, late.make_certificates), environment)
+    _check(add("check FILE…", "Validate policy documents", _CHECK, late.check_policies))
+    _import(
+        add(
+            "import KIND FILE",
+            "Convert documents of another system",
+            _IMPORT,
+            late.import_file,
+        )
+    )
     parser.description = _ABOUT + "\n".join(summaries)
     return parser
 

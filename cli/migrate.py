@@ -2,7 +2,8 @@
 
 from argparse import Namespace
 
-from service.process import Exit, Stop
+from service.exit_codes import Exit
+from service.process import Stop
 from state.database.database import open_database
 from state.database.migrator import migrate
 

@@ -21,12 +21,14 @@ from extender.app import run_extender
 from extender.settings import ExtenderSettings
 from kube.api.client import KubeClient, connect
 from policy.errors import SettingsError
+from service.exit_codes import Exit
 from service.health import Health
-from service.process import Exit, Stop
+from service.process import Stop
 from service.runner import RunningService
 from state.history.runs import PostgresHistory
 from state.ledger.usage_metrics import UsageMetrics
 from state.nodes.postgres import PostgresSeenNodes
+from state.outlook.postgres import PostgresOutlook
 from state.promises.postgres import PostgresPromises
 from webhook.app import WebhookSettings, run_webhook
 
@@ -48,7 +50,7 @@ async def run_everything(options: Namespace, stop: Stop) -> Exit:
         parts = [webhook.health, extender.health]
         if simulation:
             await simulation.call_webhook(client, webhook.url, ca=data / "certs" / "ca.crt")
-            simulation.start(extender_url=extender.url)
+            await stack.enter_async_context(simulation.at_work(extender_url=extender.url))
             parts.append(simulation.health)
         if await _wait_until_ready(parts):
             banner.say_running(
@@ -100,6 +102,8 @@ async def _services(
             ledger=ledger,
             usage=usage,
             seen_nodes=PostgresSeenNodes(database.pool),
+            outlook=PostgresOutlook(database.pool),
+            promises=PostgresPromises(database.pool),
         ) as webhook,
         run_extender(
             extender_settings,
@@ -109,6 +113,7 @@ async def _services(
             seen_nodes=PostgresSeenNodes(database.pool),
             history=PostgresHistory(database.pool, keep_days=options.keep_history_days),
             promises=PostgresPromises(database.pool),
+            outlook=PostgresOutlook(database.pool),
         ) as extender,
     ):
         supervise_state(webhook, database, webhook_log, retention=read_retention(options))

@@ -21,10 +21,12 @@ from extender.feeds.cluster_file import load_cluster_file
 from extender.settings import LEADERSHIP, ExtenderSettings
 from kube.api.client import connect
 from kube.api.leadership import LeadershipSettings
+from service.exit_codes import Exit
 from service.health import Health
-from service.process import Exit, Stop
+from service.process import Stop
 from state.history.runs import PostgresHistory
 from state.nodes.postgres import PostgresSeenNodes
+from state.outlook.postgres import PostgresOutlook
 from state.promises.postgres import PostgresPromises
 from webhook.app import WebhookSettings, run_webhook
 
@@ -70,6 +72,7 @@ async def serve_extender(options: Namespace, stop: Stop) -> Exit:
             seen_nodes=PostgresSeenNodes(database.pool),
             history=PostgresHistory(database.pool, keep_days=options.keep_history_days),
             promises=PostgresPromises(database.pool),
+            outlook=PostgresOutlook(database.pool),
         ) as extender,
     ):
         supervise_state(extender, database, log, retention=read_retention(options))
@@ -107,6 +110,8 @@ async def serve_webhook(options: Namespace, stop: Stop) -> Exit:
             ledger=ledger,
             usage=usage,
             seen_nodes=PostgresSeenNodes(database.pool),
+            outlook=PostgresOutlook(database.pool),
+            promises=PostgresPromises(database.pool),
         ) as webhook,
     ):
         supervise_state(webhook, database, log, retention=read_retention(options))

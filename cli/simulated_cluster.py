@@ -15,27 +15,25 @@ from policy.errors import SettingsError
 from service.health import Health
 from service.settings import Address, cannot_listen
 from service.tasks import Supervisor
-from simulation.cluster import SimulatedCluster
+from simulation.cluster import SYSTEM_NAMESPACE, SimulatedCluster
+from simulation.objects.identity import User
 
 _POLICIES = ("examples/classes.yaml", "examples/rules.yaml")
 _WEBHOOKS = "base/webhooks.yaml"
+_SERVICES = User(
+    name=f"system:serviceaccount:{SYSTEM_NAMESPACE}:cellgate-extender",
+    groups=("system:serviceaccounts",),
+)
+"""The services' account: what they delete is a preemption, and what an admin deletes is not."""
 _REGISTRATION = "/apis/admissionregistration.k8s.io/v1"
 
 
 class Simulation:
     """A simulated cluster with a running API server."""
 
-    def __init__(
-        self,
-        cluster: SimulatedCluster,
-        *,
-        supervisor: Supervisor,
-        health: Health,
-        kubeconfig: Path,
-    ) -> None:
+    def __init__(self, cluster: SimulatedCluster, *, kubeconfig: Path) -> None:
         self._cluster = cluster
-        self._supervisor = supervisor
-        self.health = health
+        self.health = Health()
         self.kubeconfig = kubeconfig
 
     @property
@@ -53,12 +51,18 @@ class Simulation:
             plural = configuration["kind"].lower() + "s"
             await client.request("POST", f"{_REGISTRATION}/{plural}", body=configuration)
 
-    def start(self, *, extender_url: str) -> None:
-        """Start kube-scheduler, the kubelets and the users."""
+    @asynccontextmanager
+    async def at_work(self, *, extender_url: str) -> AsyncIterator[None]:
+        """Run kube-scheduler, the kubelets and the users while the body runs.
+
+        They use the services, so they end first: a pod that they delete is reviewed by the webhook.
+        """
         verbs = f"{extender_url}/v1/extender"
-        self._supervisor.start("simulated scheduler", self._cluster.run_scheduler(verbs))
-        self._supervisor.start("simulated kubelets", self._cluster.run_kubelet())
-        self._supervisor.start("simulated users", self._cluster.run_users())
+        async with Supervisor(self.health) as supervisor:
+            supervisor.start("simulated scheduler", self._cluster.run_scheduler(verbs))
+            supervisor.start("simulated kubelets", self._cluster.run_kubelet())
+            supervisor.start("simulated users", self._cluster.run_users())
+            yield
 
 
 @asynccontextmanager
@@ -77,10 +81,8 @@ async def run_simulation(address: Address, data: Path) -> AsyncIterator[Simulati
         raise cannot_listen(address, exc) from exc
     try:
         kubeconfig = data / "simulated.kubeconfig"
-        cluster.save_kubeconfig(kubeconfig)
-        health = Health()
-        async with Supervisor(health) as supervisor:
-            yield Simulation(cluster, supervisor=supervisor, health=health, kubeconfig=kubeconfig)
+        cluster.save_kubeconfig(kubeconfig, _SERVICES)
+        yield Simulation(cluster, kubeconfig=kubeconfig)
     finally:
         await cluster.close()
 

@@ -10,8 +10,9 @@ from pathlib import Path
 from service.runner import RunningService
 from state.database.database import Database, open_database
 from state.database.deferred_database import open_deferred
-from state.database.maintenance import LogMaintenance, RetentionSettings
+from state.database.maintenance import LogMaintenance
 from state.database.migrator import Stage, migrate
+from state.database.retention import RetentionSettings
 from state.ledger.postgres import PostgresLedger
 from state.ledger.usage_cache import CacheSettings, UsageCache
 from state.ledger.usage_metrics import UsageMetrics

@@ -24,10 +24,12 @@ Each folder imports only those above it in this list.
 
     app            runs an extender: feeds, routes, recovery, the leader's tasks
     wiring         builds the state of an extender
+    calendar_wiring  builds what serves windows: their nodes, notices and listing
     verbs_wiring   builds what answers: the planner, verbs, explanations
     upkeep_wiring  builds the background work of its leader
     simulate_wiring  builds the simulation of pods that do not exist
     leader_role    whether this replica leads: only the leader answers verbs
     settings       the settings of one extender process
+    defaults       defaults that the command line shows
     metrics        the extender's own metrics
 """

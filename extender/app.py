@@ -29,7 +29,7 @@ from extender.leader_role import LeaderRole, SoleReplica
 from extender.metrics import StateMetrics
 from extender.settings import ExtenderSettings
 from extender.simulate.simulator import Simulator
-from extender.simulate_wiring import build_simulator
+from extender.simulate_wiring import build_simulator, build_windows
 from extender.upkeep.lease_expiry import expire_leases
 from extender.upkeep.recovery import recover
 from extender.upkeep.unasked_preemption import preempt_unasked
@@ -55,6 +55,7 @@ from state.ledger.ledger import Ledger
 from state.log.log import DecisionLog
 from state.log.metrics import LogMetrics
 from state.nodes.seen_nodes import SeenNodes
+from state.outlook.outlook import OutlookStore
 from state.promises.promises import PromiseStore
 
 # 5,000 whole nodes of some kilobytes each, and a margin.
@@ -76,12 +77,14 @@ async def run_extender(
     seen_nodes: SeenNodes | None = None,
     history: RunHistory | None = None,
     promises: PromiseStore | None = None,
+    outlook: OutlookStore | None = None,
 ) -> AsyncIterator[RunningService]:
     """Run an extender while the body runs; its health says when it is ready.
 
     Without a ledger, which only tests do, charges of the webhook are never confirmed. Without
     `seen_nodes` the webhook does not know which nodes there are, without a history no replica knows
-    which runs are recorded, and without `promises` a reservation ends with its leader.
+    which runs are recorded, without `promises` a reservation ends with its leader, and without an
+    `outlook` webhooks do not say when new gangs would start.
     """
     settings.check()
     clock, measured = Clock(), ServiceMetrics()
@@ -104,8 +107,7 @@ async def run_extender(
         for name, source in sources.items()
     }
     verbs = ExtenderVerbs(state, client, is_stopping=lambda: health.is_draining)
-    if promises is not None:
-        verbs.promises.use(promises)
+    _use_stores(state, verbs, promises=promises, outlook=outlook)
     certificates = _load_certificates(settings, clock)
     guard = _build_guard(client, clock) if certificates else None
     simulator = build_simulator(state, verbs, client, ledger=ledger, seen_nodes=seen_nodes)
@@ -116,7 +118,9 @@ async def run_extender(
     async with run_service(
         app, name="extender", health=health, address=settings.address, tls=tls
     ) as extender:
-        upkeep = ExtenderUpkeep(state, verbs, client, seen_nodes=seen_nodes, settings=settings)
+        upkeep = ExtenderUpkeep(
+            state, verbs, client, simulator=simulator, seen_nodes=seen_nodes, settings=settings
+        )
         work = _lead(state, verbs, upkeep, feeds=feeds, health=health, settings=settings)
         extender.supervisor.start("leadership", work)
         _start(extender.supervisor, state, client, feeds=feeds)
@@ -137,6 +141,19 @@ def _load_certificates(settings: ExtenderSettings, clock: Clock) -> ServingCerti
         client_ca=store.ca_path,
         utc_now=clock.now,
     )
+
+
+def _use_stores(
+    state: ExtenderState,
+    verbs: ExtenderVerbs,
+    *,
+    promises: PromiseStore | None,
+    outlook: OutlookStore | None,
+) -> None:
+    if promises is not None:
+        verbs.promises.use(promises)
+    if outlook is not None:
+        state.forecasts.outlooks.use(outlook)
 
 
 def _build_guard(client: KubeClient, clock: Clock) -> Middleware:
@@ -194,11 +211,17 @@ def _build_app(
         nodes=NodeViews(cluster=state.cluster, pods=state.pods, room=state.room),
         log=state.log,
     ).add_to(app)
-    QueueRoutes(verbs.waiting, queues=lambda: state.policies.policy.queues).add_to(app)
+    QueueRoutes(
+        verbs.waiting,
+        queues=lambda: state.policies.policy.queues,
+        variants_of=verbs.explainer.variants_of,
+    ).add_to(app)
+    verbs.calendar.routes.add_to(app)
+    build_windows(state, verbs).add_to(app)
     state.limits.add_to(app)
     state.leading.add_to(app)
     turns = HistoryTurns(state.history)
-    RunRoutes(turns, utc_now=state.clock.now).add_to(app)
+    RunRoutes(turns, log=state.log, utc_now=state.clock.now).add_to(app)
     PredictionRoutes(turns, utc_now=state.clock.now).add_to(app)
     HivedRoutes(
         cluster=state.cluster,
@@ -277,11 +300,16 @@ def _leader_tasks(
     yield verbs.planner.run()
     yield verbs.promises.run()
     yield verbs.queue_order.run()
+    yield verbs.calendar.notices.run()
+    yield verbs.kept_holds.run()
+    yield verbs.swaps.run()
+    yield verbs.wishes.run()
     yield state.reranker.run()
     yield state.outcomes.notes.run(upkeep.gate_messages, writing=verbs.pending.writing)
     yield verbs.evictions.run()
     yield state.reclaims.run()
     yield state.budget_sync.run()
+    yield state.run_protection.run()
     yield state.census.run()
     yield state.runs.run()
     yield state.forecasts.run()
@@ -306,6 +334,8 @@ def _leader_tasks(
         yield upkeep.node_recorder.run()
     if upkeep.ca_publisher is not None:
         yield upkeep.ca_publisher.run()
+    if upkeep.elastic is not None:
+        yield upkeep.elastic.run()
     if upkeep.provisioning is not None:
         yield upkeep.provisioning.run()
     yield preempt_unasked(

@@ -60,7 +60,7 @@ class ExtenderMetrics:
         self.preemptions = counter(
             "preemptions",
             "Preemptions, by the program that ends the victims and by cause: borrowed (a VC takes "
-            "back cells that it lent) or priority.",
+            "back cells that it lent), priority, or moved (another gang starts earlier).",
             "by",
             "cause",
         )
@@ -94,7 +94,7 @@ class ExtenderMetrics:
         self.reservations_ended = counter(
             "reservations_ended",
             "Reservations that ended, by how: started, gone, not-waiting, unused, outranked, "
-            "no-room.",
+            "no-room, changed, too-many, replaced, wrong-clock, over or withdrawn.",
             "end",
         )
         self.backfilled = counter(

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from extender.defaults import HOLD_SECONDS
 from kube.api.leadership import LeadershipSettings
 from kube.marks import EXTENDER_LEADERSHIP
 from policy.errors import SettingsError
@@ -11,7 +12,6 @@ from service.settings import Address
 
 LEADERSHIP: Final = EXTENDER_LEADERSHIP
 """Name of the leadership that the replicas share, in Kubernetes and in the ledger."""
-HOLD_SECONDS: Final = 45
 _LEAST_HOLD_SECONDS: Final = 10
 
 
@@ -33,8 +33,8 @@ class ExtenderSettings:
     """How long the extender waits for kube-scheduler's `preempt` before it ends victims itself;
     kube-scheduler sends it in the same cycle as `filter`, or not at all."""
     reclaims_gently: bool = False
-    """Suspend and resume the workloads of victims, where their kind has that; needs the right to
-    patch them (manifests/components/gentle-reclaim)."""
+    """Suspend and resume the workloads of victims, where their kind has that, and resume elastic
+    Jobs; needs the right to patch them (manifests/components/gentle-reclaim)."""
     allows_insecure_http: bool = False
     """Serve plain HTTP beyond loopback: every program that reaches the address can bind pods."""
     wants_tls: bool = False

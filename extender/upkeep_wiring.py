@@ -4,7 +4,9 @@ from certs.store import CertificateStore
 from extender.feeds.requests import to_member_request
 from extender.outcomes.pod_events import PodEvents
 from extender.settings import ExtenderSettings
+from extender.simulate.simulator import Simulator
 from extender.upkeep.ca_publisher import CaPublisher
+from extender.upkeep.elastic.elastic_starts import ElasticStarts
 from extender.upkeep.half_bound_gangs import HalfBoundGangs
 from extender.upkeep.late_leases import LateLeases
 from extender.upkeep.node_quarantine import NodeQuarantine
@@ -15,6 +17,7 @@ from extender.verbs_wiring import ExtenderVerbs
 from extender.wiring import ExtenderState
 from kube.api.client import KubeClient
 from kube.api.config_maps import CA_CONFIG_MAP, ConfigMapWriter
+from kube.api.elastic_jobs import ElasticJobs
 from kube.api.node_writer import NodeWriter
 from kube.api.pod_writer import GateMessageWriter, PodWaker
 from kube.api.provisioning_requests import ProvisioningRequests
@@ -30,6 +33,7 @@ class ExtenderUpkeep:
         verbs: ExtenderVerbs,
         client: KubeClient,
         *,
+        simulator: Simulator,
         seen_nodes: SeenNodes | None,
         settings: ExtenderSettings,
     ) -> None:
@@ -38,6 +42,9 @@ class ExtenderUpkeep:
         provisioning_class = settings.provisioning_class
         self.provisioning = (
             _build_provisioning(state, client, provisioning_class) if provisioning_class else None
+        )
+        self.elastic = (
+            _build_elastic(state, client, simulator) if settings.reclaims_gently else None
         )
         self.ca_publisher = _build_ca_publisher(state, client, settings)
         self.node_recorder = (
@@ -77,6 +84,16 @@ class ExtenderUpkeep:
             outcomes=state.outcomes,
             clock=state.clock,
         )
+
+
+def _build_elastic(state: ExtenderState, client: KubeClient, simulator: Simulator) -> ElasticStarts:
+    """Resume elastic Jobs: it needs the right to patch Jobs, as gentle reclaim does."""
+    return ElasticStarts(
+        ElasticJobs(client, check_leading=state.leading.check),
+        simulator=simulator.of_plans(),
+        cluster=state.cluster,
+        events=state.events,
+    )
 
 
 def _build_provisioning(state: ExtenderState, client: KubeClient, class_name: str) -> Provisioning:

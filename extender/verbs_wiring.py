@@ -2,20 +2,25 @@
 
 from collections.abc import Callable
 
+from extender.calendar_wiring import CalendarParts
 from extender.feeds.requests import to_member_request
+from extender.forecasts.queue_view import PlannedQueueView
 from extender.inspection.explainer import Explainer
-from extender.inspection.waiting_view import CELLS_QUEUE, WaitingView
+from extender.inspection.waiting_view import CELLS_QUEUE, QUOTA_QUEUE, WaitingView
 from extender.outcomes.evictions import Evictions
 from extender.outcomes.pod_events import PodEvents
 from extender.planning.action_executor import ActionExecutor
 from extender.planning.cluster_cells import ClusterCells
+from extender.planning.hands.kept_hold_writer import KeptHoldWriter
+from extender.planning.hands.start_wishes import StartWishes
+from extender.planning.hands.user_holds import UserHolds
+from extender.planning.hands.user_swaps import UserSwaps
 from extender.planning.held_calls import HeldCalls
 from extender.planning.held_pods import HeldPods
 from extender.planning.pending_writes import PendingWrites
 from extender.planning.planning_loop import PlanningLoop
 from extender.planning.promise_keeper import PromiseKeeper
 from extender.planning.queue_order import QueueOrder
-from extender.planning.user_holds import UserHolds
 from extender.queue.order.listing import Ranked
 from extender.verbs.bind import BindVerb
 from extender.verbs.filter import FilterVerb
@@ -26,6 +31,7 @@ from extender.wiring import ExtenderState
 from kube.api.binder import Binder
 from kube.api.client import KubeClient
 from kube.api.pod_ender import PodEnder
+from kube.api.pod_writer import PodMarker
 
 
 class ExtenderVerbs:
@@ -48,10 +54,7 @@ class ExtenderVerbs:
         self.calls = HeldCalls(self.pending, is_stopping=is_stopping, longest_seconds=hold_seconds)
         self.evictions = _build_evictions(state, client)
         self.cells = cells = ClusterCells(
-            state.cluster,
-            state.pods,
-            outcomes=state.outcomes,
-            calls=self.calls,
+            state.cluster, state.pods, outcomes=state.outcomes, calls=self.calls
         )
         executor = ActionExecutor(
             client,
@@ -60,7 +63,9 @@ class ExtenderVerbs:
             pending=self.pending,
             evictions=self.evictions,
         )
-        self.planner = _build_planner(state, cells=cells, executor=executor)
+        holds = UserHolds(state.pods, has_place=state.cluster.has_place, clock=state.clock)
+        self.kept_holds = _build_kept_holds(state, client, holds)
+        self.planner = _build_planner(state, cells=cells, executor=executor, holds=holds)
         self.promises = _build_promises(state, self.planner)
         unmanaged = UnmanagedPods()
         self.binding = _build_binding(state, client, holds=self.planner, unmanaged=unmanaged)
@@ -82,12 +87,42 @@ class ExtenderVerbs:
             is_bound=cells.is_bound,
         )
         self.queue_order = _build_queue_order(state, self.planner)
+        self.calendar = CalendarParts(state, self.planner, self.promises)
         self.waiting = _build_waiting(state, self.planner)
         self.waiting.reservation_of = self.promises.find
-        ranking = self.planner.ranking
-        state.forecasts.order = lambda: [facts.gang for facts, _ in ranking.in_order()]
+        self.swaps = _build_swaps(state, client, self.planner)
+        self.wishes = _build_wishes(state, self.planner)
+        state.forecasts.starts.queue = PlannedQueueView(
+            self.planner.ranking, self.planner.reservations, cells
+        )
         self.waiting.expected_start = state.forecasts.starts.show
         self.explainer = _build_explainer(state, self.waiting)
+
+
+def _build_kept_holds(state: ExtenderState, client: KubeClient, holds: UserHolds) -> KeptHoldWriter:
+    return KeptHoldWriter(holds, marker=PodMarker(client, check_leading=state.leading.check))
+
+
+def _build_swaps(state: ExtenderState, client: KubeClient, planner: PlanningLoop) -> UserSwaps:
+    return UserSwaps(
+        state.pods,
+        ranking=planner.ranking,
+        reservations=planner.reservations,
+        marker=PodMarker(client, check_leading=state.leading.check),
+        events=PodEvents(state.events),
+        plan_soon=planner.plan_soon,
+    )
+
+
+def _build_wishes(state: ExtenderState, planner: PlanningLoop) -> StartWishes:
+    return StartWishes(
+        state.pods,
+        waiting=lambda: [*planner.ranking.in_order(), *_queued(state)],
+        expected=state.forecasts.starts.median,
+        journal=state.cluster.journal,
+        events=PodEvents(state.events),
+        clock=state.clock,
+    )
 
 
 def _build_explainer(state: ExtenderState, waiting: WaitingView) -> Explainer:
@@ -145,16 +180,18 @@ def _build_queue_order(state: ExtenderState, planner: PlanningLoop) -> QueueOrde
 
 def _build_waiting(state: ExtenderState, planner: PlanningLoop) -> WaitingView:
     quota = state.quota_queue
-    return WaitingView(
+    view = WaitingView(
         state.outcomes.waiting,
         pods=state.pods,
         has_place=state.cluster.has_place,
-        orders={CELLS_QUEUE: planner.ranking.in_order, "quota": lambda: _queued(state)},
+        orders={CELLS_QUEUE: planner.ranking.in_order, QUOTA_QUEUE: lambda: _queued(state)},
         lacks=quota.lacks if quota else lambda _: (),
         held_reason=planner.held_reason,
         queues=lambda: state.policies.policy.queues,
         clock=state.clock,
     )
+    view.moves_for = planner.reservations.moves.find
+    return view
 
 
 def _queued(state: ExtenderState) -> list[Ranked]:
@@ -171,15 +208,15 @@ def _build_evictions(state: ExtenderState, client: KubeClient) -> Evictions:
         outcomes=state.outcomes,
         reclaims=state.reclaims,
         note_for=state.budget_sync.note_for,
+        grace=lambda: state.policies.policy.queues.preemption.grace,
     )
     evictions.on_reclaimed.append(state.reclaimed_ages.note)
     return evictions
 
 
 def _build_planner(
-    state: ExtenderState, *, cells: ClusterCells, executor: ActionExecutor
+    state: ExtenderState, *, cells: ClusterCells, executor: ActionExecutor, holds: UserHolds
 ) -> PlanningLoop:
-    holds = UserHolds(state.pods, has_place=state.cluster.has_place, clock=state.clock)
     held = HeldPods(awaits_group=state.groups.is_awaited, quota=state.quota_queue, by_users=holds)
     planner = PlanningLoop(
         cells=cells,

@@ -30,6 +30,7 @@ from extender.outcomes.pod_events import PodEvents
 from extender.outcomes.reclaims import Reclaims
 from extender.outcomes.refused_nodes import RefusedNodes
 from extender.planning.class_raiser import ClassRaiser
+from extender.planning.etiquette.run_protection import RunProtection
 from extender.planning.pod_ranks import PodRanks
 from extender.planning.quota_queue import QuotaQueue
 from extender.queue.order.gang_order import GangOrder
@@ -100,6 +101,7 @@ class ExtenderState:
         self.topology = TopologyFollower(self.cluster, self.policies, turn=self.turn)
         to_bound_now = self.translating(to_bound)
         self.pods = PodSink(self.cluster, namespaces=self.namespaces, to_bound=to_bound_now)
+        self.run_protection = self._build_run_protection()
         self.outcomes = self._build_outcomes()
         self.runs = self._build_runs(registry)
         self.forecasts = self._build_forecasts(registry)
@@ -116,6 +118,16 @@ class ExtenderState:
         self.pod_ranks = self._build_pod_ranks()
         self.quota_queue = self._build_quota_queue(ledger) if ledger is not None else None
         self.class_raiser = self._build_class_raiser(ledger, client) if ledger is not None else None
+
+    def _build_run_protection(self) -> RunProtection:
+        protection = RunProtection(
+            cluster=self.cluster,
+            pods=self.pods,
+            rules=lambda: self.policies.policy.queues.preemption,
+            clock=self.clock,
+        )
+        self.policies.on_change.append(protection.note_rules)
+        return protection
 
     def _build_outcomes(self) -> Outcomes:
         outcomes = Outcomes(
@@ -156,6 +168,7 @@ class ExtenderState:
             self.history,
             cluster=self.cluster,
             policy=lambda: self.policies.policy,
+            term=self.term,
             clock=self.clock,
             registry=registry,
         )

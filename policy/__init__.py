@@ -30,7 +30,7 @@ The lowest layer: every package may import it, and it imports none of ours.
     store           The policy in force: the last good documents without contradictions.
     submission      What a submitter asks for: the types that rules, quotas and cells share.
     topology        The cluster as cells, and which of them each VC was promised.
-    wording         Helpers for texts that people read: quoting, cutting, paths, plurals.
+    wording         Helpers for texts that people read: quoting, cutting, paths, plurals, times.
     admission/      What rules and quotas decide about one gang, by given usage.
     cluster/        The Cluster document: which cells exist, and what each VC was promised.
     documents/      All other documents: YAML, models, and problems with their paths.

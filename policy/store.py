@@ -26,6 +26,7 @@ from policy.policy import (
     documents_of,
     without_expired,
 )
+from policy.queues.windows import promise_problems
 from policy.wording import join_path, quote
 
 _EVER: Final = datetime(1970, 1, 1, tzinfo=UTC)
@@ -200,14 +201,28 @@ def _contradictions(documents: Documents, policy: Policy) -> Iterator[tuple[Docu
     for key, quotas in documents_of(documents, QuotasDocument):
         for problem in _over_problems(quotas, policy.classes):
             yield key, problem
-    vcs = frozenset(policy.cluster.vc_names) if policy.cluster else None
-    for key, queues in documents_of(documents, QueuesDocument):
-        for problem in queues.problems_with(classes=policy.classes.names, vcs=vcs):
-            yield key, problem
+    yield from _queue_contradictions(documents, policy)
     if policy.cluster is not None:
         for key, identity in documents_of(documents, IdentityDocument):
             for problem in identity.problems_with_vcs(policy.cluster.vc_names):
                 yield key, problem
+
+
+def _queue_contradictions(
+    documents: Documents, policy: Policy
+) -> Iterator[tuple[DocumentKey, Problem]]:
+    """Yield unknown names, and reservations of more than a VC was promised.
+
+    Where promises depend on nodes, only the webhook knows these.
+    """
+    cluster = policy.cluster
+    vcs = frozenset(cluster.vc_names) if cluster else None
+    capacity = cluster.capacity(()) if cluster and not cluster.depends_on_nodes else None
+    for key, queues in documents_of(documents, QueuesDocument):
+        for problem in queues.problems_with(classes=policy.classes.names, vcs=vcs):
+            yield key, problem
+        for problem in promise_problems(queues.build().reservations, capacity):
+            yield key, problem
 
 
 def _over_problems(quotas: QuotasDocument, classes: Classes) -> Iterator[Problem]:

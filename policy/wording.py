@@ -1,4 +1,4 @@
-"""Helpers for texts that people read: quoting, cutting, paths, plurals.
+"""Helpers for texts that people read: quoting, cutting, paths, plurals, times.
 
 Every message is byte-stable and safe to print: text that others wrote (a user's name, a note, a
 value in a document) is quoted or cleaned, and cut, before it enters a sentence.
@@ -6,6 +6,7 @@ value in a document) is quoted or cleaned, and cut, before it enters a sentence.
 
 import re
 from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime
 from typing import Final
 
 QUOTE_CHARS: Final = 60
@@ -20,6 +21,13 @@ def plain(text: str, *, limit: int) -> str:
     is_clean = words.isprintable()
     clean = words if is_clean else "".join(c if c.isprintable() else "?" for c in words)
     return clean if len(clean) <= limit and len(text) <= limit * 2 else clean[: limit - 1] + "…"
+
+
+def moment(time: datetime | float) -> str:
+    """Show a time in the one form of the API, Events and sentences: in UTC, to the second."""
+    if not isinstance(time, datetime):
+        time = datetime.fromtimestamp(time, UTC)
+    return time.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def name(text: str) -> str:

@@ -7,6 +7,7 @@ their own. It imports `policy` for its errors.
 
     runner      the HTTP server of one service: listens first, is ready later, drained at the end
     process     from the command line to a running event loop, and back to an exit code
+    exit_codes  the exit codes of commands
     settings    settings that every service has
     health      whether the process is alive and ready, for `/healthz` and `/readyz`
     tasks       background tasks: one that ends by itself is a fault

@@ -123,7 +123,7 @@ async def answer_faults(request: web.Request, handler: Handler) -> web.StreamRes
     try:
         return await handler(request)
     except web.HTTPException as exc:
-        return json_answer({"error": exc.text or exc.reason}, status=exc.status)
+        return json_answer({"error": _told(exc, request)}, status=exc.status)
     except RequestError as exc:
         return json_answer({"error": str(exc)}, status=400)
     except BackendError as exc:
@@ -131,6 +131,17 @@ async def answer_faults(request: web.Request, handler: Handler) -> web.StreamRes
     except Exception:
         logger.exception("request failed", extra={"route": _route(request)})
         return json_answer({"error": "internal error; see the log"}, status=500)
+
+
+def _told(exc: web.HTTPException, request: web.Request) -> str:
+    """Return what an error says; the router's own say nothing of what to ask instead."""
+    if isinstance(exc, web.HTTPMethodNotAllowed):
+        return f"{exc.method} is not allowed here; use {' or '.join(sorted(exc.allowed_methods))}"
+    if request.match_info.http_exception is not exc:
+        return exc.text or exc.reason
+    known = {resource.canonical for resource in request.app.router.resources()}
+    hint = "; /openapi.json lists all paths" if "/openapi.json" in known else ""
+    return f"there is no path {request.path}{hint}"
 
 
 def _observe(health: Health, metrics: ServiceMetrics) -> Middleware:

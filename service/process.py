@@ -7,20 +7,10 @@ do); 130 interrupted while starting, or twice.
 import asyncio
 import signal
 from collections.abc import Awaitable, Callable
-from enum import IntEnum
 
 import uvloop
 
-
-class Exit(IntEnum):
-    """The exit code of a command."""
-
-    OK = 0
-    FAILED = 1
-    """What the command checked has problems."""
-    DIED = 1
-    USAGE = 2
-    INTERRUPTED = 130
+from service.exit_codes import Exit
 
 
 class Stop:

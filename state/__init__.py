@@ -8,6 +8,7 @@ ledger/      leaf cells that gangs are charged, and their limits
 log/         the decision log
 history/     one row for each run of a gang
 promises/    starts that were promised to waiting gangs, and their slips
+outlook/     when gangs that are submitted now would start
 nodes/       nodes that were seen in the last days
 database/    connections, schema, named SQL, retention
 embedded/    a PostgreSQL server as a child process (`embedded:DIR`)

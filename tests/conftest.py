@@ -1,10 +1,11 @@
-"""What holds for every test: no task is left behind, and how deep property tests dig."""
+"""What holds for every test: no task is left behind, how deep property tests dig, and skips."""
 
 import asyncio
 import inspect
 import os
 import signal
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Generator
+from pathlib import Path
 
 import hypothesis
 import pytest
@@ -42,6 +43,18 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if item.nodeid.startswith(_PURE):
             item.add_marker(pytest.mark.pure)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item,
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Count tests that are skipped for one reason in one line, and not in a line for each."""
+    report = yield
+    if report.skipped and report.when == "setup" and isinstance(report.longrepr, tuple):
+        *_, reason = report.longrepr
+        report.longrepr = (str(Path(__file__).parent), 1, reason)
+    return report
 
 
 @pytest.fixture(autouse=True)

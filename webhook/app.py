@@ -5,6 +5,7 @@ from contextlib import asynccontextmanager
 from functools import partial
 from typing import Final
 
+from aiohttp import web
 from prometheus_client import CollectorRegistry
 
 from kube.api.client import KubeClient
@@ -22,6 +23,8 @@ from state.ledger.ledger import Ledger
 from state.log.log import DecisionLog
 from state.log.metrics import LogMetrics
 from state.nodes.seen_nodes import SeenNodes
+from state.outlook.outlook import OutlookStore
+from state.promises.promises import PromiseStore
 from webhook.admission.memory_decider import LiveUsage
 from webhook.certificates.callers import require_client_certificate
 from webhook.certificates.provider import build_certificates
@@ -31,7 +34,7 @@ from webhook.metrics import WebhookMetrics
 from webhook.quota_metrics import QuotaMetrics
 from webhook.routes import add_routes
 from webhook.settings import WebhookSettings
-from webhook.wiring import WebhookState, build_reviews
+from webhook.wiring import WebhookReviews, WebhookState, build_reviews
 
 __all__ = ["WebhookSettings", "run_webhook"]
 
@@ -50,10 +53,14 @@ async def run_webhook(
     ledger: Ledger,
     usage: LiveUsage,
     seen_nodes: SeenNodes | None = None,
+    outlook: OutlookStore | None = None,
+    promises: PromiseStore | None = None,
 ) -> AsyncIterator[RunningService]:
     """Run a webhook while the body runs; its health says when it is ready.
 
-    Without `seen_nodes` nothing is known of nodes, and nothing is said about what can never run.
+    Without `seen_nodes` nothing is known of nodes, and nothing is said about what can never run;
+    without an `outlook` nothing is said about when gangs start, and without `promises` the leader
+    alone refuses swaps of gangs with a reservation.
     """
     settings.check()
     clock, metrics = Clock(), ServiceMetrics()
@@ -68,19 +75,20 @@ async def run_webhook(
     reviews = build_reviews(
         settings,
         view=view,
-        state=WebhookState(ledger=ledger, usage=usage, log=log, seen_nodes=seen_nodes),
+        state=WebhookState(
+            ledger=ledger,
+            usage=usage,
+            log=log,
+            seen_nodes=seen_nodes,
+            outlook=outlook,
+            promises=promises,
+        ),
         client=client,
         clock=clock,
         events=events,
         metrics=webhook_metrics,
     )
-    app = build_app(
-        health=health,
-        metrics=metrics,
-        max_body_bytes=_MAX_BODY_BYTES,
-        guard=require_client_certificate(settings.client_names) if settings.client_ca else None,
-    )
-    add_routes(app, reviews, health)
+    app = _build_app(settings, reviews, health=health, metrics=metrics)
     async with run_service(
         app,
         name="webhook",
@@ -89,19 +97,27 @@ async def run_webhook(
         tls=serving.context,
         linger_seconds=settings.linger_seconds,
     ) as webhook:
-        for name, run in serving.tasks.items():
-            webhook.supervisor.start(name, run())
         _start_feeds(webhook, sources, client=client, clock=clock, health=health)
-        groups = view.pod_groups.run(on_synced=partial(_meet, health, _POD_GROUPS))
-        webhook.supervisor.start("PodGroups", groups)
-        webhook.supervisor.start("events", events.run())
-        webhook.supervisor.start("policy expiry", view.policies.follow_time(clock))
-        for name, run in reviews.tasks.items():
-            webhook.supervisor.start(name, run())
+        _follow_view(webhook, view, clock=clock, health=health)
         watch = _build_watch(settings, client=client, events=events, clock=clock)
-        if watch is not None:
-            webhook.supervisor.start("leader of the extenders", watch.run())
+        tasks = {"events": events.run, **serving.tasks, **reviews.tasks}
+        tasks |= {} if watch is None else {"leader of the extenders": watch.run}
+        for name, run in tasks.items():
+            webhook.supervisor.start(name, run())
         yield webhook
+
+
+def _build_app(
+    settings: WebhookSettings, reviews: WebhookReviews, *, health: Health, metrics: ServiceMetrics
+) -> web.Application:
+    app = build_app(
+        health=health,
+        metrics=metrics,
+        max_body_bytes=_MAX_BODY_BYTES,
+        guard=require_client_certificate(settings.client_names) if settings.client_ca else None,
+    )
+    add_routes(app, reviews, health)
+    return app
 
 
 def _build_metrics(
@@ -125,6 +141,14 @@ def _start_feeds(
         met = partial(_meet, health, f"{name} synced")
         feed = Feed(client, source, clock=clock, on_synced=met)
         webhook.supervisor.start(f"{name} feed", feed.run())
+
+
+def _follow_view(
+    webhook: RunningService, view: ClusterView, *, clock: Clock, health: Health
+) -> None:
+    groups = view.pod_groups.run(on_synced=partial(_meet, health, _POD_GROUPS))
+    webhook.supervisor.start("PodGroups", groups)
+    webhook.supervisor.start("policy expiry", view.policies.follow_time(clock))
 
 
 def _build_watch(

@@ -16,20 +16,6 @@ from policy.quotas.limits import Limit, Measure, Scope
 from policy.quotas.usage import MICROS_PER_HOUR
 from webhook.admission.memory_decider import LiveUsage
 
-_NAMES: Final = {
-    Measure.LEAF_CELLS: "leafCells",
-    Measure.LEAF_CELLS_HIGH: "leafCellsHigh",
-    Measure.LEAF_CELLS_LOW: "leafCellsLow",
-    Measure.LEAF_CELLS_OF_TYPE: "leafCells",
-    Measure.GANGS: "gangs",
-    Measure.HOURS_DAY: "leafCellHours.day",
-    Measure.HOURS_WEEK: "leafCellHours.week",
-    Measure.HOURS_MONTH: "leafCellHours.month",
-    Measure.HOURS_TOTAL: "leafCellHours.total",
-    Measure.CPU_MILLIS: "cpu",
-    Measure.MEMORY_BYTES: "memory",
-}
-"""The names of limits, as in the Quotas document."""
 _MILLIS: Final = 1000
 
 
@@ -57,7 +43,7 @@ class QuotaMetrics(Collector):
         for group in self._policy().quotas.groups:
             scope = Scope(None, group.name)
             for limit in group.allowance.limits(scope):
-                labels = (group.name, _NAMES[limit.measure], limit.leaf_type or "")
+                labels = (group.name, _name(limit.measure), limit.leaf_type or "")
                 most.add_metric(labels, _to_unit(limit.measure, limit.most))
                 if self._usage.is_known:
                     used.add_metric(labels, self._used(limit))
@@ -69,6 +55,12 @@ class QuotaMetrics(Collector):
         if limit.measure.is_hours:
             return used / MICROS_PER_HOUR
         return _to_unit(limit.measure, used)
+
+
+def _name(measure: Measure) -> str:
+    """Return the limit as in the Quotas document; a limit of one leaf type has a label for it."""
+    counted = Measure.LEAF_CELLS if measure is Measure.LEAF_CELLS_OF_TYPE else measure
+    return counted.field
 
 
 def _family(name: str, about: str) -> GaugeMetricFamily:

@@ -9,7 +9,7 @@ import orjson
 from pydantic import Field
 
 from kube.values.objects import Operation
-from policy.errors import ConflictError
+from policy.errors import ConflictError, SpecError
 from policy.identity.ownership import Editor
 from service.bodies import Body, parse_body
 
@@ -37,10 +37,14 @@ class ReviewRequest(Body):
     operation: Literal["CREATE", "UPDATE", "DELETE", "CONNECT"]
     namespace: str = ""
     name: str = ""
+    subresource: str = Field(default="", alias="subResource")
+    """Such as the status of the object; empty for the object itself."""
     user: UserInfo = Field(alias="userInfo")
     object: dict[str, Any] | None = None
     old_object: dict[str, Any] | None = Field(default=None, alias="oldObject")
     dry_run: bool = Field(default=False, alias="dryRun")
+    options: dict[str, Any] | None = None
+    """Of the operation: whether a deletion leaves the dependents of an object alone."""
 
 
 class _Review(Body):
@@ -69,6 +73,9 @@ def refuse(reason: object) -> ReviewResponse:
     if isinstance(reason, ConflictError):
         message = f"{reason}; try again"
         return ReviewResponse(is_allowed=False, message=message, code=_TOO_MANY_REQUESTS)
+    if isinstance(reason, SpecError) and len(reason.problems) > 1:
+        lines = "".join(f"\n- {problem}" for problem in reason.problems)
+        return ReviewResponse(is_allowed=False, message=f"{len(reason.problems)} problems:{lines}")
     return ReviewResponse(is_allowed=False, message=str(reason))
 
 

@@ -14,14 +14,17 @@ from state.ledger.ledger import Ledger
 from state.log.log import DecisionLog
 from state.nodes.node_facts import NodeFacts
 from state.nodes.seen_nodes import SeenNodes
+from state.outlook.outlook import OutlookStore
+from state.promises.promises import PromiseStore
 from webhook.admission.admitter import Admitter
 from webhook.admission.memory_decider import LiveUsage
 from webhook.admission.recent_gangs import RecentGangCheck, RecentGangs
+from webhook.admission.start_outlook import StartOutlook
 from webhook.cluster_view import ClusterView
 from webhook.guard.binding_guard import BindingGuard
-from webhook.guard.hold_guard import HoldGuard
 from webhook.guard.node_guard import NodeGuard
 from webhook.guard.pod_guard import PodGuard
+from webhook.guard.user_marks import UserMarks
 from webhook.ledger_access.breaker import Breaker
 from webhook.ledger_access.catch_up import catch_up
 from webhook.metrics import WebhookMetrics
@@ -29,7 +32,7 @@ from webhook.records.decision_recorder import DecisionRecorder
 from webhook.records.limit_changes import LimitChanges
 from webhook.records.pending_events import PendingEvents
 from webhook.records.refusal_log import RefusalLog
-from webhook.reviews.hold_reviews import HoldReviews
+from webhook.reviews.hands.user_reviews import UserReviews, build_user_reviews
 from webhook.reviews.pod_group_reviews import PodGroupReviews
 from webhook.reviews.pod_reviews import PodReviews
 from webhook.reviews.policy_reviews import PolicyReviews
@@ -49,6 +52,8 @@ class WebhookState:
     usage: LiveUsage
     log: DecisionLog
     seen_nodes: SeenNodes | None = None
+    outlook: OutlookStore | None = None
+    promises: PromiseStore | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,7 +62,7 @@ class WebhookReviews:
 
     pods: PodReviews
     guard: PodGuard
-    holds: HoldReviews
+    users: UserReviews
     bindings: BindingGuard
     templates: TemplateReviews
     policies: PolicyReviews
@@ -65,7 +70,7 @@ class WebhookReviews:
     breaker: Breaker
     recent: RecentGangCheck
     facts: NodeFacts
-    """`breaker`, `recent` and `facts` run in the background."""
+    """`breaker`, `recent` and `facts` run in the background, and what the pods' reviews read."""
 
     @property
     def tasks(self) -> Mapping[str, Callable[[], Coroutine[Any, Any, NoReturn]]]:
@@ -74,6 +79,7 @@ class WebhookReviews:
             "ledger probe": self.breaker.run,
             "recent gangs": self.recent.run,
             "node facts": self.facts.run,
+            "outlook": self.pods.outlook.run,
         }
 
 
@@ -98,7 +104,7 @@ def build_reviews(
     trusted = (settings.extender, *settings.admins)
     binders = (settings.scheduler, *settings.binders)
     nodes = NodeGuard(view.policies, binders=(*trusted, *binders))
-    holds = HoldGuard(view.policies, admins=settings.admins)
+    users = UserMarks(view.policies, admins=settings.admins)
     facts = _build_facts(state.seen_nodes, view, clock)
     pods = PodReviews(
         view=view,
@@ -110,24 +116,19 @@ def build_reviews(
         clock=clock,
         gates_all=settings.gates_all,
     )
+    pods.outlook = StartOutlook(state.outlook, clock=clock)
     groups = PodGroupReviews(view=view, admitter=admitter, pods=pods, client=client, facts=facts)
     return WebhookReviews(
         pods=pods,
-        guard=PodGuard(events=pending, nodes=nodes, holds=holds, trusted=trusted),
-        holds=HoldReviews(holds, log=state.log, clock=clock),
+        guard=PodGuard(events=pending, nodes=nodes, users=users, trusted=trusted),
+        users=_build_users(users, settings, view=view, state=state, client=client, clock=clock),
         bindings=BindingGuard(client, writers=trusted, binders=binders),
-        templates=TemplateReviews(
-            policies=view.policies,
-            pods=pods,
-            groups=groups,
-            advice=PreemptionAdvice(view.policies, is_gentle=settings.reclaims_gently),
-        ),
-        policies=PolicyReviews(
-            view.policies,
-            priorities=view.priorities,
-            ledger=state.ledger,
-            nodes=facts,
-            admins=settings.admins,
+        templates=_build_templates(settings, view, pods=pods, groups=groups),
+        policies=_build_policies(
+            settings,
+            view,
+            state,
+            facts=facts,
             changes=LimitChanges(log=state.log, events=events, clock=clock),
         ),
         refusals=RefusalLog(state.log, clock=clock),
@@ -136,6 +137,56 @@ def build_reviews(
         recent=RecentGangCheck(
             recent, ledger=state.ledger, assumed=state.usage.assumed, breaker=breaker
         ),
+    )
+
+
+def _build_templates(
+    settings: WebhookSettings, view: ClusterView, *, pods: PodReviews, groups: PodGroupReviews
+) -> TemplateReviews:
+    return TemplateReviews(
+        policies=view.policies,
+        pods=pods,
+        groups=groups,
+        advice=PreemptionAdvice(view.policies, is_gentle=settings.reclaims_gently),
+        admins=settings.admins,
+    )
+
+
+def _build_policies(
+    settings: WebhookSettings,
+    view: ClusterView,
+    state: WebhookState,
+    *,
+    facts: NodeFacts,
+    changes: LimitChanges,
+) -> PolicyReviews:
+    return PolicyReviews(
+        view.policies,
+        priorities=view.priorities,
+        ledger=state.ledger,
+        nodes=facts,
+        admins=settings.admins,
+        changes=changes,
+    )
+
+
+def _build_users(
+    users: UserMarks,
+    settings: WebhookSettings,
+    *,
+    view: ClusterView,
+    state: WebhookState,
+    client: KubeClient,
+    clock: Clock,
+) -> UserReviews:
+    return build_user_reviews(
+        users,
+        view=view,
+        extender=settings.extender,
+        client=client,
+        promises=state.promises,
+        log=state.log,
+        clock=clock,
     )
 
 

@@ -4,6 +4,7 @@ Times are CPU times or the best of several rounds, so that other load on the mac
 
     engine    plan and apply gangs on clusters of growing size; building and recovery
     shadow    when a gang could start, if others end as expected
+    windows   the largest shapes that can start now, and variants of waiting gangs
     blocking  the longest piece of changes that concern the whole cluster
     spread    racks that gangs span, compared with the optimum and with next-fit
     large_gangs    what a member of a gang of thousands costs

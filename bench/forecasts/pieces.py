@@ -11,7 +11,9 @@ from typing import TypeVar
 
 from bench.report import SEED, Result, format_table
 from extender.queue.forecast.calibration import ASSUMED_SCORES, Curve
-from extender.queue.forecast.futures import CopiedGang, Pool, QueueCopy, sample_starts
+from extender.queue.forecast.closures import Pool
+from extender.queue.forecast.copied_gangs import CopiedGang
+from extender.queue.forecast.futures import QueueCopy, sample_starts
 from extender.queue.forecast.starts import draw_start
 from policy.submission import GangKey
 
@@ -52,7 +54,7 @@ def _queue() -> QueueCopy:
             pool=(f"vc-{random.randrange(_VCS)}", "A100"),
             also=(("all", "A100"),),
             leaf_cells=random.choice((1, 1, 1, 2, 4, 8, 8, 16, 64)),
-            left=lambda share: curve.left(0.0, share),
+            left=lambda share, _: curve.left(0.0, share),
             safe=curve.quantile(0.9),
         )
 

@@ -12,6 +12,7 @@ options  Command line options
 queues   The queues that are compared: the planner, and strict first in, first out
 replay   The event loop: submissions and ends in order of time
 run_times  Run times predicted from the runs of the trace that have ended
+sharing  Whether a VC is worse off in a common cluster than alone
 shape    Gangs and clusters: flat, whole nodes, VCs
 strategies  The strategies that are compared
 trace    Gangs with their submission and run time: read, generated, shaken

@@ -2,7 +2,8 @@
 
 The cluster is full. Gangs of ten VCs wait, guaranteed and opportunistic, in many sizes. An event is
 the end of a gang: its leaf cells become free, the planner plans every gang that they may help, and
-one of them takes the cells.
+one of them takes the cells. All steps of the planner that follow are counted. This is measured
+before gangs have waited for long, and once the first gangs of all pools have reservations.
 """
 
 import gc
@@ -24,6 +25,8 @@ _NODES: Final = 200
 _MOST_MEMBERS: Final = 6
 _OPPORTUNISTIC: Final = 0.2
 _NANOSECONDS_PER_MS: Final = 1e6
+_LATER_SECONDS: Final = 1000.0
+"""By then the first gangs of all pools have waited long enough for a reservation."""
 _ANY_JOB: Final = Job(name="", submitted=0.0, seconds=0.0, leaf_cells=1, vc="")
 
 
@@ -33,17 +36,26 @@ def measure_events(*, is_quick: bool) -> list[Result]:
     random = Random(SEED)
     queue = PlannedQueue(build_cluster({VcName(f"vc-{index}"): _NODES for index in range(_VCS)}))
     running = _fill(queue)
-    waiting = [_gang(f"waiting-{index}", random, created=1 + index) for index in range(gangs)]
+    waiting = [
+        _gang(f"waiting-{index}", random, created=1 + index / gangs) for index in range(gangs)
+    ]
     for members in waiting:
         queue.submit(_ANY_JOB, members)
     queue.work(1.0)
     random.shuffle(running)
-    for _ in _end(queue, running[:events]):
+    for _ in _end(queue, running[:events], now=3.0):
         pass  # until the rankings of possible victims are built
     gc.collect()
     gc.freeze()
     times = list(_submit(queue, random, count=events))
-    ends = list(_end(queue, running[events : 2 * events]))
+    ends = list(_end(queue, running[events : 2 * events], now=3.0))
+    for second in range(2 * _VCS):
+        queue.work(_LATER_SECONDS + second)
+    gc.collect()
+    gc.freeze()
+    asked = queue.cells.asked
+    late = list(_end(queue, running[2 * events : 3 * events], now=_LATER_SECONDS + 60.0))
+    plans = (queue.cells.asked - asked) / events
     gc.unfreeze()
     case: dict[str, int | str] = {"waiting": gangs, "shapes": _count_shapes(waiting)}
     return [
@@ -51,6 +63,9 @@ def measure_events(*, is_quick: bool) -> list[Result]:
         Result(case=case, metric="add_p99_ms", value=percentile(times, 99)),
         Result(case=case, metric="event_p50_ms", value=percentile(ends, 50)),
         Result(case=case, metric="event_p99_ms", value=percentile(ends, 99)),
+        Result(case=case, metric="event_beside_reservations_p50_ms", value=percentile(late, 50)),
+        Result(case=case, metric="event_beside_reservations_p99_ms", value=percentile(late, 99)),
+        Result(case=case, metric="plans_beside_reservations", value=plans),
     ]
 
 
@@ -77,12 +92,12 @@ def _count_shapes(gangs: list[Members]) -> int:
     return len(found)
 
 
-def _end(queue: PlannedQueue, running: list[Members]) -> Iterator[float]:
-    """End gangs, one after the other, and decide about those that wait."""
-    for members in running:
+def _end(queue: PlannedQueue, running: list[Members], *, now: float) -> Iterator[float]:
+    """End gangs, one a second, and decide about those that wait; yield the milliseconds."""
+    for second, members in enumerate(running):
         began = time.process_time_ns()
         queue.end(members)
-        queue.work(3.0)
+        queue.work(now + second)
         yield (time.process_time_ns() - began) / _NANOSECONDS_PER_MS
 
 

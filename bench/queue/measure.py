@@ -18,6 +18,7 @@ from bench.queue.figures import Figures, figures_of, medians
 from bench.queue.options import QueueOptions
 from bench.queue.replay import replay
 from bench.queue.shape import Form, build_cluster, one_share, shares_of
+from bench.queue.sharing import measure_sharing
 from bench.queue.strategies import STRATEGIES
 from bench.queue.trace import Trace, generate_trace, read_trace
 from bench.report import SEED, Result
@@ -25,6 +26,7 @@ from bench.report import SEED, Result
 _CAPACITIES: Final = (512, 576)
 _GENERATED_CAPACITY: Final = 64
 _GENERATED_LOAD: Final = 0.95
+_SHARED_CAPACITY: Final = 128
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,6 +53,8 @@ def measure(*, is_quick: bool, options: QueueOptions) -> list[Result]:
     days = 2.0 if is_quick else 14.0
     capacities = options.capacities or (_CAPACITIES if options.trace else (_GENERATED_CAPACITY,))
     forms = options.forms or ((Form.FLAT,) if is_quick else (Form.FLAT, Form.VCS))
+    if options.is_sharing:
+        return _measure_sharing(options, capacities)
     shakes = range(1, options.shakes + 1) if options.shakes > 1 else (0,)
     groups = [
         [
@@ -69,7 +73,24 @@ def measure(*, is_quick: bool, options: QueueOptions) -> list[Result]:
     ]
     found = _replay_all([case for group in groups for case in group], options)
     results = [result for group in groups for result in _results(group, found)]
-    return results if options.trace else [*results, *measure_events(is_quick=is_quick)]
+    if options.trace:
+        return results
+    shared = _measure_sharing(options, (_SHARED_CAPACITY,))
+    return [*results, *shared, *measure_events(is_quick=is_quick)]
+
+
+def _measure_sharing(options: QueueOptions, capacities: Sequence[int]) -> list[Result]:
+    """Compare VCs that share a cluster with each of them alone."""
+    trace = (
+        read_trace(options.trace, is_whole=options.is_whole)
+        if options.trace
+        else generate_trace(days=2.0, load=_GENERATED_LOAD, leaf_cells=_SHARED_CAPACITY, seed=SEED)
+    )
+    return [
+        result
+        for capacity in capacities
+        for result in measure_sharing(trace, nodes=capacity // LEAVES)
+    ]
 
 
 def _results(group: Sequence[Case], found: dict[str, Figures]) -> Iterator[Result]:

@@ -5,6 +5,7 @@ kube-scheduler refuses.
 """
 
 from collections import deque
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Protocol
 
@@ -67,11 +68,17 @@ class PlannedQueue:
 
     longest_seconds = 45.0
 
-    def __init__(self, topology: Topology, *, queues: Queues = DEFAULT_QUEUES) -> None:
+    def __init__(
+        self,
+        topology: Topology,
+        *,
+        queues: Queues = DEFAULT_QUEUES,
+        run_times: Callable[[Queues], LearnedRunTimes] = LearnedRunTimes,
+    ) -> None:
         self._topology = topology
         self._engine, nodes = build_engine(topology)
         self.cells = ReplayedCells(self._engine)
-        self._run_times = LearnedRunTimes(queues)
+        self._run_times = run_times(queues)
         self._planner = GangPlanner(
             self.cells, nodes, self, order=GangOrder(queues), run_times=self._run_times
         )

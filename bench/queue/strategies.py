@@ -13,14 +13,15 @@ from policy.queues.queues import DEFAULT_QUEUES, PRESETS, QueueLevel, Queues, St
 from policy.topology import Topology
 
 
-def _document(strategy: Strategy, *, per_pool: int) -> Queues:
+def document(strategy: Strategy, *, per_pool: int) -> Queues:
+    """Return the document of a strategy with so many reservations in each pool."""
     level = QueueLevel(name="all", strategy=strategy, worth=dict(PRESETS[strategy]))
     reservation = replace(DEFAULT_QUEUES.reservation, per_pool=per_pool)
     return replace(DEFAULT_QUEUES, levels=(level,), reservation=reservation)
 
 
 def _planned(strategy: Strategy, *, per_pool: int) -> Callable[[Topology], ReplayedQueue]:
-    return partial(PlannedQueue, queues=_document(strategy, per_pool=per_pool))
+    return partial(PlannedQueue, queues=document(strategy, per_pool=per_pool))
 
 
 STRATEGIES: dict[str, Callable[[Topology], ReplayedQueue]] = {

@@ -6,7 +6,8 @@ from datetime import UTC, datetime, timedelta
 
 from bench.report import Result, percentile
 from state.database.database import Database
-from state.database.maintenance import LogMaintenance, RetentionSettings
+from state.database.maintenance import LogMaintenance
+from state.database.retention import RetentionSettings
 from state.history.runs import PostgresHistory, RunFilter
 from state.log.postgres import PostgresDecisions
 

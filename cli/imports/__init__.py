@@ -6,6 +6,7 @@ has another meaning in Cellgate, goes to standard error as remarks. Nothing is s
 May be imported by the other modules of `cli`.
 
     command      Chooses the conversion by KIND.
+    kinds        What can be converted.
     hived        HiveD's configuration, also inside OpenPAI's, to a Cluster document.
     rule_tables  Reads rule tables: Markdown, CSV or SQL dumps.
     rules        A rule table to a Rules document.

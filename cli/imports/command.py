@@ -3,24 +3,18 @@
 import sys
 from argparse import Namespace
 from collections.abc import Callable, Mapping
-from enum import StrEnum
 from typing import Final
 
 from cli.check import read_text
 from cli.imports.hived import convert_hived
-from cli.imports.rules import Occupied, convert_rules
+from cli.imports.kinds import ImportKind, Occupied
+from cli.imports.rules import convert_rules
 from policy.errors import SpecError
-from service.process import Exit, Stop
+from service.exit_codes import Exit
+from service.process import Stop
 
 Converted = tuple[str, list[str]]
 """The text of a document, and remarks about the conversion."""
-
-
-class ImportKind(StrEnum):
-    """What can be converted."""
-
-    RULES = "rules"
-    HIVED = "hived"
 
 
 _CONVERSIONS: Final[Mapping[ImportKind, Callable[[str, Namespace], Converted]]] = {

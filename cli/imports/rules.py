@@ -5,11 +5,11 @@ Remarks say which rows and columns could not be converted or have another meanin
 
 import re
 from collections.abc import Iterator, Sequence
-from enum import StrEnum
 from typing import Final
 
 import yaml
 
+from cli.imports.kinds import Occupied
 from cli.imports.rule_tables import Form, ImportedTable, Row, read_table
 from policy.documents.models import API_VERSION
 from policy.errors import SettingsError, SpecError
@@ -27,13 +27,6 @@ _LOW_CLASSES: Final = ("oppo",)
 _LIST: Final = re.compile(r"[/,|]")
 
 RuleData = dict[str, str]
-
-
-class Occupied(StrEnum):
-    """What the occupied column of rows counts that match only low classes."""
-
-    LOW = "low"
-    TOTAL = "total"
 
 
 def convert_rules(text: str, occupied: Occupied) -> tuple[str, list[str]]:

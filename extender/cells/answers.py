@@ -7,16 +7,21 @@ from extender.cells.model import (
     Argument,
     Decision,
     MemberRequest,
+    Place,
     Preempt,
     Reason,
     ReasonCode,
     Reject,
     Seat,
+    TriedForms,
     Wait,
+    WaitFacts,
+    Withheld,
 )
 from extender.cells.phrases import LISTED, count_sizes
 from extender.cells.wording import explain
 from policy.pod_resources import Shortage
+from policy.queues.alternatives import AS_ASKED
 from policy.submission import GangKey, NodeName
 
 Arguments = Mapping[str, Argument | None]
@@ -63,13 +68,44 @@ def for_lack(decision: Decision, shortage: Shortage | None) -> Decision:
     return replace(decision, reason=reason)
 
 
-def for_reservation(decision: Decision, reserved_for: GangKey | None) -> Decision:
-    """Say that a gang waits only because the cells are reserved for another one."""
+def for_reservation(decision: Decision, reserved_for: Withheld | None) -> Decision:
+    """Say that a gang waits only because cells are reserved for another one, or for a window."""
     if reserved_for is None or not isinstance(decision, Wait):
         return decision
     request = decision.request
-    told = {**needed(request, request.gang_leaf_counts), "reserved_for": str(reserved_for)}
-    return replace(decision, reason=_reason(request.gang, ReasonCode.RESERVED, told))
+    told = needed(request, request.gang_leaf_counts)
+    if isinstance(reserved_for, GangKey):
+        code = ReasonCode.RESERVED
+        told["reserved_for"] = str(reserved_for)
+    else:
+        code = ReasonCode.MAINTENANCE if reserved_for.node else ReasonCode.RESERVED_AHEAD
+        told |= {"window": reserved_for.name, "node": reserved_for.node or None}
+        told |= {"begins": reserved_for.begins, "ends": reserved_for.ends}
+    lacks_own = decision.reason.code is ReasonCode.VC_FULL
+    return replace(decision, reason=_reason(request.gang, code, told), lacks_own=lacks_own)
+
+
+def with_facts(decision: Decision, facts: WaitFacts) -> Decision:
+    """Complete the reason of a decision by what the engine does not know."""
+    explained = for_reservation(for_lack(decision, facts.shortage), facts.reserved_for)
+    return for_forms(explained, facts.tried)
+
+
+def for_forms(decision: Decision, tried: TriedForms | None) -> Decision:
+    """Name all forms of a gang that were tried, if it has no place in any."""
+    if tried is None or isinstance(decision, Place):
+        return decision
+    reason = decision.reason
+    own = "" if tried.form == AS_ASKED else f" ({tried.form})"
+    others = "".join(f"; {form}: {why}" for form, why in tried.refused)
+    told = {**reason.arguments, "form": tried.form, "refused": tried.refused}
+    named = replace(reason, arguments=told, text=f"{reason.text}{own}{others}")
+    return replace(decision, reason=named)
+
+
+def fact_of(reason: Reason) -> str:
+    """Return a reason without what would change it."""
+    return reason.text.removesuffix(f"; {reason.change}")
 
 
 def preempted(
@@ -82,6 +118,11 @@ def preempted(
     told: Arguments = {"preemptor": str(by.gang), "priority": by.priority, "vc": by.vc}
     rule = {"rule": "foreign: reclaim"} if is_foreign else {"own": own}
     return _reason(victim, ReasonCode.PREEMPTED, {**told, **rule})
+
+
+def moved(victim: GangKey, *, by: MemberRequest) -> Reason:
+    """Return the reason why an opportunistic gang is ended that fits elsewhere."""
+    return _reason(victim, ReasonCode.PREEMPTED, {"moved_for": str(by.gang)})
 
 
 Terms = Mapping[str, int | str | None]

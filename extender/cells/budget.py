@@ -66,12 +66,25 @@ VICTIM_STEPS = 5
 VICTIMS_PER_STEP = 10
 """Victims whose gain is added up within one step."""
 
+YOUNG_SLOTS = 512
+"""Slots of spared gangs up to which it is tried whether these alone keep a gang from preempting."""
+
 SHADOW_ENDS = 96
 """Ends of gangs to try in their order, to find when a gang could start; each takes 0.15 ms."""
 SHADOW_NODE_ENDS = 512
 """The same for ends node by node: a large gang among many small ones needs as many."""
 SHADOW_STEPS = 2_000
 """Steps of all plans for one shadow time: the leader must not be blocked for longer than 50 ms."""
+
+
+MOVE_STEPS = 2_000
+"""Steps of all plans of a search for moves, for the same reason."""
+MOVE_SLOT_STEPS = 10
+"""Steps of one trial for each slot that it removes."""
+MOVE_NODES = 8
+"""Nodes with which clearing nodes one after the other may begin."""
+MOST_MOVED = 8
+"""Gangs that move for one gang."""
 
 
 class OutOfBudgetError(Exception):

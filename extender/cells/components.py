@@ -2,6 +2,7 @@
 
 from extender.cells.decide.applier import Applier
 from extender.cells.decide.decider import Decider
+from extender.cells.decide.moves import MoveSearch
 from extender.cells.decide.shadow import ShadowSearch
 from extender.cells.observe.bound_pods import PodObserver
 from extender.cells.observe.lifecycle import GangLifecycle
@@ -24,6 +25,7 @@ class Components:
         self.lifecycle = GangLifecycle(self.table, self.registry)
         self.decider = Decider(self.table, self.registry)
         self.shadows = ShadowSearch(self.table, self.decider)
+        self.moves = MoveSearch(self.table, self.decider)
         self.applier = Applier(self.table, self.lifecycle, lease_seconds=lease_seconds)
         self.pod_observer = PodObserver(self.table, self.lifecycle)
         self.node_observer = NodeObserver(self.table, self.pod_observer)

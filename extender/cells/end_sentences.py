@@ -2,7 +2,8 @@
 
 from collections.abc import Sequence
 
-from extender.cells.phrases import Sentence, names_text
+from extender.cells.phrases import Needs, Sentence, names_text, needs_text
+from policy.queues.durations import format_duration
 from policy.wording import count_of
 
 
@@ -21,6 +22,27 @@ def preempting(
     return (
         f"gang {gang} (priority {priority} in VC {vc}) preempts {count_of(count, 'gang')}",
         f"starts once {names_text(victims, count)} {'has' if count == 1 else 'have'} ended",
+    )
+
+
+def minimum_run(
+    *,
+    gang: str,
+    needs: Needs,
+    members: int,
+    vc: str,
+    victims: Sequence[str],
+    count: int,
+    seconds: int,
+    leaf_type: str = "",
+) -> Sentence:
+    """Write that a gang may preempt others only after their minimum run."""
+    they = "that gang has" if count == 1 else "these gangs have"
+    return (
+        f"gang {gang} needs {needs_text(needs, members, leaf_type)}; it may preempt "
+        f"{names_text(victims, count)} of its own VC {vc} once {they} run for "
+        f"{format_duration(seconds)} (`preemption.minimumRun` of the Queues document)",
+        "starts then, or once other gangs of the VC have ended",
     )
 
 
@@ -45,6 +67,16 @@ def preempted_by_rule(*, gang: str, preemptor: str, priority: int, vc: str, own:
         f"gang {gang}{standing} is preempted by gang {preemptor} (priority {priority} in VC {vc}): "
         f"{rule}",
         "pods that its controller creates again wait for free leaf cells",
+    )
+
+
+def moved(*, gang: str, moved_for: str) -> Sentence:
+    """Write why an opportunistic gang ends that is expected to fit elsewhere."""
+    return (
+        f"gang {gang} is moved for gang {moved_for}, for which leaf cells are reserved: both are "
+        "opportunistic, and there is room for both once this one runs elsewhere "
+        "(`defragmentation` of the Queues document)",
+        "pods that its controller creates again keep its age and are expected to start at once",
     )
 
 

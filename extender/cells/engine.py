@@ -15,6 +15,8 @@ from extender.cells.model import (
     NO_LIMITS,
     Decision,
     MemberRequest,
+    MovableGang,
+    Moves,
     NodeCell,
     Part,
     Place,
@@ -99,6 +101,28 @@ class Engine(EngineViews):
         search = self._components.shadows
         return search.find(
             request, candidate_nodes, ends=ends, kept=kept, may_preempt=may_preempt, now=now
+        )
+
+    def most_leaf_cells(self, request: MemberRequest) -> int | None:
+        """An upper bound of the leaf cells that a gang without places can get; None: unknown."""
+        return self._components.decider.most_leaf_cells(request)
+
+    def moves(
+        self,
+        request: MemberRequest,
+        *,
+        movable: Sequence[MovableGang],
+        most_cost: float,
+        candidate_nodes: Collection[NodeName],
+        kept: Sequence[Seat] = (),
+    ) -> Moves | None:
+        """Return which opportunistic gangs could run elsewhere, so that another one fits.
+
+        Changes nothing.
+        """
+        search = self._components.moves
+        return search.find(
+            request, candidate_nodes, movable=movable, most_cost=most_cost, kept=kept
         )
 
     def is_ready(self, request: MemberRequest) -> bool:
@@ -230,6 +254,17 @@ class Engine(EngineViews):
         False, and nothing changes, if this is known already or the gang has no place.
         """
         is_change = self._components.lifecycle.set_breaks_budget(gang, breaks=breaks)
+        if is_change and self._rebuild is not None:
+            self._rebuild.note_gang(gang)
+        return is_change
+
+    def observe_minimum_run(self, gang: GangKey, *, seconds: int) -> bool:
+        """Take in that a gang has begun a minimum run of some seconds; 0: it is over.
+
+        Until then no gang of its own VC preempts it. False, and nothing changes, if this is known
+        already or the gang has no place.
+        """
+        is_change = self._components.lifecycle.set_minimum_run(gang, seconds)
         if is_change and self._rebuild is not None:
             self._rebuild.note_gang(gang)
         return is_change

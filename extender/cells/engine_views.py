@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 
 from extender.cells.components import Components
-from extender.cells.decide.kept_seats import view_seats
+from extender.cells.decide.kept_seats import count_kept, view_seats
 from extender.cells.model import GangView, KnownSizes, MemberRequest, NodeCell, Seat, SeatsView
 from extender.cells.state.allocation_table import AllocationTable
 from extender.cells.state.placed_gangs import MemberSlot, slot_placement
@@ -87,6 +87,11 @@ class EngineViews:
     def view_seats(self, domain: VcName | None, seats: Iterable[Seat]) -> SeatsView:
         """The state of seats that are kept for a gang of a domain."""
         return view_seats(self._table, domain, seats)
+
+    def count_kept(self, domain: VcName | None, seats: Iterable[Seat]) -> int:
+        """How many free leaf cells of these seats other gangs of a domain leave alone."""
+        vc = None if domain is None else self._table.vcs.get(domain)
+        return 0 if domain is not None and vc is None else count_kept(self._table, vc, seats)
 
     def domain(self, request: MemberRequest) -> VcName | None:
         """The VC whose cells a gang must use; None if it may use all idle cells."""

@@ -7,6 +7,7 @@ from types import MappingProxyType
 from typing import Final, NamedTuple
 
 from policy.placement import Placement
+from policy.pod_resources import Shortage
 from policy.submission import DEFAULT_VC, GangKey, LeafType, NodeName, PodUid, VcName
 from policy.topology import CellAddress, ChainName, PinnedCellId
 
@@ -56,6 +57,9 @@ class MemberRequest:
     free_mode: FreeMode = FreeMode.EACH
     created: float = 0.0
     """When the pod was created, in seconds: of equal victims the youngest are ended."""
+    checkpoint_cost: int | None = None
+    """Seconds of work that are lost if the gang is preempted, by its owner: of equal victims those
+    that lose the least are ended. None, which counts as 0 there, if the owner does not say."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -151,6 +155,30 @@ class Shadow:
     """Mapped cells of its VC that must become empty first, to be mapped elsewhere."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class MovableGang:
+    """An opportunistic gang that may be moved for another one."""
+
+    gang: GangKey
+    cost: float
+    """Leaf-cell seconds of work that are lost by it."""
+    nodes: Collection[NodeName]
+    """The nodes that it may use."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Moves:
+    """Gangs that could run elsewhere, so that another gang starts."""
+
+    gangs: tuple[GangKey, ...]
+    cost: float
+    """Leaf-cell seconds of work that are lost by all moves."""
+    seats: tuple[Seat, ...]
+    """The cells that the waiting gang gets then."""
+    nodes: tuple[NodeName, ...]
+    """The node of each seat."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SeatsView:
     """The state of seats that are kept for a gang."""
@@ -159,6 +187,23 @@ class SeatsView:
     """The gangs that hold leaf cells of them, by key."""
     lost: tuple[NodeName, ...] = ()
     """The nodes where leaf cells are bad, gone, or in use by another VC's guaranteed gang."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WindowNote:
+    """A window of the Queues document for which alone a gang waits; times as sentences show them.
+
+    It is a maintenance window if it names a node, and an advance reservation otherwise.
+    """
+
+    name: str
+    begins: str
+    ends: str
+    node: str = ""
+
+
+Withheld = GangKey | WindowNote
+"""For what cells are withheld from a gang: another gang's reservation, or a window."""
 
 
 class ReasonCode(StrEnum):
@@ -195,8 +240,11 @@ class ReasonCode(StrEnum):
     BINDING_GIVEN_UP = "binding-given-up"
     UNPLANNED = "unplanned"
     RESERVED = "reserved"
+    MINIMUM_RUN = "minimum-run"
     HELD_BY_USER = "held-by-user"
     HELD_BY_ADMIN = "held-by-admin"
+    MAINTENANCE = "maintenance"
+    RESERVED_AHEAD = "reserved-ahead"
 
 
 Argument = int | str | tuple["Argument", ...]
@@ -226,6 +274,8 @@ class Wait:
     reason: Reason
     cancels_own: bool = False
     """Whether the gang's own preemption is cancelled, because its nodes are bad or not offered."""
+    lacks_own: bool = False
+    """Whether it lacks leaf cells of its own VC, since others of these are reserved."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -252,6 +302,31 @@ class Preempt:
 
 
 Decision = Place | Wait | Reject | Preempt
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TriedForms:
+    """The forms of a gang that were tried: as it asks, and by each alternative."""
+
+    form: str
+    """The form that a decision is about: `as asked`, or `alternative 1 of 2 (VC shared)`."""
+    refused: tuple[tuple[str, str], ...] = ()
+    """The forms that were tried beside it, each with why the gang cannot start in it now."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WaitFacts:
+    """What is known about a decision that the engine does not know."""
+
+    shortage: Shortage | None = None
+    """What nodes lack beside leaf cells, if only for that the gang waits."""
+    reserved_for: Withheld | None = None
+    """The gang with the reservation, or the window, for which alone the gang waits."""
+    tried: TriedForms | None = None
+    """The forms of the gang that were tried, if it has alternatives."""
+
+
+NO_FACTS: Final = WaitFacts()
 
 
 class GangState(StrEnum):

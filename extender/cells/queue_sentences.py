@@ -40,11 +40,69 @@ def reserved(
     )
 
 
-def held(
-    *, gang: str, why: str, role: str, user: str, until: str = "", after: str = ""
+_BEFORE_A_WINDOW: Final = (
+    "starts once the window is over or other leaf cells are free, or before the window if it is "
+    "expected to end in time: set a limit with `activeDeadlineSeconds`"
+)
+
+
+def in_maintenance(
+    *,
+    gang: str,
+    needs: Needs,
+    members: int,
+    window: str,
+    node: str,
+    begins: str,
+    ends: str,
+    leaf_type: str = "",
 ) -> Sentence:
-    """A user keeps a gang out of the queue."""
+    """A node that a gang could use is in maintenance, or will be before the gang ends."""
+    return (
+        f"gang {gang} needs {needs_text(needs, members, leaf_type)}; node {name(node)}, which it "
+        f"could use, is in maintenance window {name(window)} from {begins} until {ends}",
+        _BEFORE_A_WINDOW,
+    )
+
+
+def reserved_ahead(
+    *,
+    gang: str,
+    needs: Needs,
+    members: int,
+    window: str,
+    begins: str,
+    ends: str,
+    leaf_type: str = "",
+) -> Sentence:
+    """The leaf cells that a gang could use are reserved in advance for others."""
+    return (
+        f"gang {gang} needs {needs_text(needs, members, leaf_type)}; the leaf cells that it could "
+        f"use are reserved for other gangs from {begins} until {ends} by the advance reservation "
+        f"{name(window)}",
+        _BEFORE_A_WINDOW,
+    )
+
+
+def held(
+    *,
+    gang: str,
+    why: str,
+    role: str,
+    user: str,
+    until: str = "",
+    after: str = "",
+    circle: str = "",
+) -> Sentence:
+    """A user keeps a gang out of the queue; it and those of `circle` wait for each other's end."""
     holder = Holder(role=HoldRole(role), user=user)
+    if circle:
+        return (
+            f"{describe_holder(holder)} holds gang {gang}: {why}; it waits for the end of a gang "
+            "that waits for its own end, so that neither starts",
+            f"released once the annotation `cellgate.io/hold` is removed from its pods or from "
+            f"those of {circle}; {lifted_by(holder)}",
+        )
     ends = f"on {until}, or " if until else f"once gang {after} has ended, or " if after else ""
     return (
         f"{describe_holder(holder)} holds gang {gang}: {why}",

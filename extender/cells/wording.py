@@ -343,6 +343,9 @@ _SENTENCES: Final[Mapping[ReasonCode, Mapping[str, Writer]]] = {
     ReasonCode.MEMBERS_ENDING: {"gang": _members_ending},
     ReasonCode.UNPLANNED: {"gang": queue_sentences.unplanned},
     ReasonCode.RESERVED: {"gang": queue_sentences.reserved},
+    ReasonCode.MAINTENANCE: {"gang": queue_sentences.in_maintenance},
+    ReasonCode.RESERVED_AHEAD: {"gang": queue_sentences.reserved_ahead},
+    ReasonCode.MINIMUM_RUN: {"gang": end_sentences.minimum_run},
     ReasonCode.HELD_BY_USER: {"gang": queue_sentences.held},
     ReasonCode.HELD_BY_ADMIN: {"gang": queue_sentences.held},
     ReasonCode.GATHERING: {"gang": queue_sentences.gathering},
@@ -356,6 +359,7 @@ _SENTENCES: Final[Mapping[ReasonCode, Mapping[str, Writer]]] = {
     ReasonCode.BEING_PREEMPTED: {"gang": end_sentences.being_preempted},
     ReasonCode.PREEMPTING: {"gang": end_sentences.preempting},
     ReasonCode.PREEMPTED: {
+        "moved_for": end_sentences.moved,
         "rule": end_sentences.reclaimed,
         "own": end_sentences.preempted_by_rule,
         "gang": end_sentences.preempted,

@@ -8,7 +8,7 @@ writes each step to the journal. It is deterministic: a replay feeds the logged 
 from collections.abc import Callable, Collection, Sequence
 from typing import Final
 
-from extender.cells.answers import for_lack, for_reservation
+from extender.cells.answers import with_facts
 from extender.cells.engine import Engine
 from extender.cells.model import (
     NO_MEMBER,
@@ -108,6 +108,16 @@ class Cluster(ShapedCluster):
             self.journal.observe_budget(gang, breaks=breaks)
             self.version += 1
 
+    def observe_minimum_run(self, gang: GangKey, *, seconds: int) -> None:
+        """A gang has begun a minimum run of some seconds; 0: it is over, so others may fit."""
+        if not self._engine.observe_minimum_run(gang, seconds=seconds):
+            return
+        self.journal.observe_minimum_run(gang, seconds=seconds)
+        self.version += 1
+        if not seconds:
+            for uid in self.members.of_gang(gang)[:1]:
+                self.notify_room(self.freed_by(uid))
+
     def forget_member(self, member: PodUid) -> None:
         """A member ended or was deleted."""
         freed = self.freed_by(member)
@@ -164,8 +174,7 @@ class Cluster(ShapedCluster):
 
         Returns the decision, with the reason that is logged.
         """
-        decision, request = for_lack(decision, context.shortage), decision.request
-        decision = for_reservation(decision, context.reserved_for)
+        decision, request = with_facts(decision, context.facts), decision.request
         # A preemption without seats only extends what is reserved already.
         reserves = isinstance(decision, Preempt) and bool(decision.seats)
         is_applied = context.applies_preemption or not reserves

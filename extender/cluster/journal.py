@@ -1,13 +1,12 @@
 """Rows of the decision log: every input of the engine and every decision, in their order."""
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any
 
-from extender.cells.model import Decision, Part, Place, PlacedMember, Seat
+from extender.cells.model import NO_FACTS, Decision, Part, Place, PlacedMember, Seat, WaitFacts
 from extender.cluster import rows
 from kube.read.nodes import KubeNode
-from policy.pod_resources import Shortage
 from policy.submission import GangKey, NodeName, PodUid
 from service.clock import Clock
 from state.log.epoch_journal import EpochJournal
@@ -28,16 +27,14 @@ class DecisionContext:
     """Whether a preemption reserves cells; otherwise it is only reported."""
     pod: str = ""
     """`namespace/name`, for readers of the log."""
-    shortage: Shortage | None = None
-    """What nodes lack beside leaf cells, if only for that the gang waits."""
     limits: Mapping[NodeName, int] = field(default_factory=dict)
     """Of some nodes: how many idle leaf cells the gang may use there at most."""
     parts: Sequence[Part] = ()
     """The members by the nodes that they may use, where these differ."""
     kept: Sequence[Seat] = ()
     """Seats that are reserved for other gangs of its VC."""
-    reserved_for: GangKey | None = None
-    """The gang with the reservation for which alone the gang waits."""
+    facts: WaitFacts = NO_FACTS
+    """What the reason says beyond what the engine knows."""
 
 
 class NoJournal:
@@ -159,6 +156,11 @@ class LogJournal:
         inputs = {"gang": rows.encode_gang(gang), "breaks": breaks}
         self.note(RowKind.POD, str(gang), "budget", inputs=inputs)
 
+    def observe_minimum_run(self, gang: GangKey, *, seconds: int) -> None:
+        """A gang has begun a minimum run, or it is over."""
+        inputs = {"gang": rows.encode_gang(gang), "seconds": seconds}
+        self.note(RowKind.POD, str(gang), "minimum-run", inputs=inputs)
+
     def forget_member(self, member: PodUid) -> None:
         """A member ended."""
         self.note(RowKind.POD, member, "ended", pod_uid=member)
@@ -179,7 +181,7 @@ class LogJournal:
         """The engine made a decision, and it was applied."""
         request = decision.request
         if isinstance(decision, Place):
-            outcome, reason = "placed", f"placed on {decision.placement.node}"
+            outcome, reason = "placed", rows.describe_place(decision, context.facts.tried)
         else:
             outcome, reason = str(decision.reason.code), decision.reason.text
         inputs: dict[str, Any] = {
@@ -188,8 +190,6 @@ class LogJournal:
             "now": context.now,
             "appliesPreemption": context.applies_preemption,
         }
-        if context.shortage is not None:
-            inputs["shortage"] = asdict(context.shortage)
         if context.limits:
             inputs["limits"] = {**context.limits}
         if context.parts:
@@ -199,8 +199,7 @@ class LogJournal:
             ]
         if context.kept:
             inputs["kept"] = [rows.encode_seat(seat) for seat in context.kept]
-        if context.reserved_for is not None:
-            inputs["reservedFor"] = rows.encode_gang(context.reserved_for)
+        inputs |= rows.encode_facts(context.facts)
         details = {
             "pod": context.pod,
             "leafCount": request.leaf_count,

@@ -1,4 +1,4 @@
-"""Members that have places, by UID and by gang, for lookups of one pod or one gang.
+"""Members that have places, by UID, gang and node, for lookups of one of them.
 
 The engine shows its state only as a whole.
 """
@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from extender.cells.model import MemberRequest
 from policy.placement import Placement
-from policy.submission import GangKey, PodUid
+from policy.submission import GangKey, NodeName, PodUid
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,6 +28,7 @@ class MemberIndex:
     def __init__(self) -> None:
         self._by_uid: dict[PodUid, Member] = {}
         self._by_gang: dict[GangKey, dict[PodUid, None]] = {}
+        self._by_node: dict[NodeName, dict[PodUid, None]] = {}
         self.on_change: list[Callable[[PodUid, Member | None], None]] = []
         """Callbacks that run when a member has a place, another place, or none any more."""
 
@@ -61,6 +62,10 @@ class MemberIndex:
         """Return the members of some gangs."""
         return [(uid, self._by_uid[uid]) for gang in gangs for uid in self.of_gang(gang)]
 
+    def items_on(self, nodes: Iterable[NodeName]) -> list[tuple[PodUid, Member]]:
+        """Return the members on some nodes."""
+        return [(uid, self._by_uid[uid]) for node in nodes for uid in self._by_node.get(node, ())]
+
     def add(self, member: Member) -> None:
         """Note that a member has a place; a bound member stays bound."""
         uid, gang = member.request.member, member.request.gang
@@ -68,7 +73,9 @@ class MemberIndex:
         if before is not None and before.request.gang != gang:
             self.remove(uid)
         if before is None or member.is_bound or not before.is_bound:
+            self._leave_node(uid)
             self._by_uid[uid] = member
+            self._by_node.setdefault(member.placement.node, {})[uid] = None
         self._by_gang.setdefault(gang, {})[uid] = None
         for notify in self.on_change:
             notify(uid, self._by_uid[uid])
@@ -82,6 +89,7 @@ class MemberIndex:
 
     def remove(self, uid: PodUid) -> None:
         """Note that a member has no place any more."""
+        self._leave_node(uid)
         member = self._by_uid.pop(uid, None)
         if member is None:
             return
@@ -91,6 +99,14 @@ class MemberIndex:
             del self._by_gang[member.request.gang]
         for notify in self.on_change:
             notify(uid, None)
+
+    def _leave_node(self, uid: PodUid) -> None:
+        member = self._by_uid.get(uid)
+        if member is not None:
+            there = self._by_node[member.placement.node]
+            del there[uid]
+            if not there:
+                del self._by_node[member.placement.node]
 
     def count_leases(self) -> int:
         """Count the gangs that have a place and are not bound yet."""

@@ -30,7 +30,10 @@ class ClusterReader:
         self.known_sizes = engine.known_sizes
         self.victim_priority = engine.victim_priority
         self.shadow = engine.shadow
+        self.moves = engine.moves
         self.view_seats = engine.view_seats
+        self.count_kept = engine.count_kept
+        self.most_leaf_cells = engine.most_leaf_cells
         self.domain = engine.domain
         self.holders = engine.holders
         self.gang = engine.gang

@@ -15,7 +15,6 @@ from extender.cells.views.listings import run_to_end
 from extender.cluster import rows
 from extender.cluster.cluster import Cluster
 from extender.cluster.journal import SERVICE, DecisionContext, NoJournal
-from policy.pod_resources import Shortage
 from policy.submission import GangKey, NodeName, PodUid
 from state.log.candidates import KnownNodes
 from state.log.epoch_journal import MissingRows, find_missing
@@ -187,6 +186,9 @@ class Replay:
             case "budget":
                 gang = GangKey(*record.inputs["gang"])
                 self._cluster.observe_budget(gang, breaks=record.inputs["breaks"])
+            case "minimum-run":
+                gang = GangKey(*record.inputs["gang"])
+                self._cluster.observe_minimum_run(gang, seconds=record.inputs["seconds"])
             case "ended":
                 self._cluster.forget_member(PodUid(record.pod_uid or ""))
 
@@ -200,11 +202,10 @@ class Replay:
             kind=RowKind(record.kind),
             now=inputs["now"],
             applies_preemption=inputs["appliesPreemption"],
-            shortage=Shortage(**inputs["shortage"]) if "shortage" in inputs else None,
             limits=inputs.get("limits", NO_LIMITS),
             parts=[self._part(part) for part in inputs.get("parts", ())],
             kept=[rows.decode_seat(seat) for seat in inputs.get("kept", ())],
-            reserved_for=GangKey(*inputs["reservedFor"]) if "reservedFor" in inputs else None,
+            facts=rows.decode_facts(inputs),
         )
         nodes = {NodeName(name): None for name in self._known.decode(inputs["candidates"])}
         request = rows.decode_request(inputs["request"])

@@ -6,17 +6,30 @@ of plain pods stay small, and a field that a later version adds is no difference
 
 import zlib
 from collections.abc import Mapping, Sequence
-from dataclasses import MISSING, fields
+from dataclasses import MISSING, asdict, fields
 from itertools import groupby
 from os.path import commonprefix
 from typing import Any, Final
 
 import orjson
 
-from extender.cells.model import Decision, ForeignPod, FreeMode, MemberRequest, Place, Preempt, Seat
+from extender.cells.model import (
+    Decision,
+    ForeignPod,
+    FreeMode,
+    MemberRequest,
+    Place,
+    Preempt,
+    Seat,
+    TriedForms,
+    WaitFacts,
+    WindowNote,
+    Withheld,
+)
 from extender.cells.wording import WORDING
 from kube.read.nodes import KubeNode
 from policy.placement import Placement
+from policy.pod_resources import Shortage
 from policy.submission import GangKey, NodeName
 from policy.topology import CellAddress, ChainName
 
@@ -145,6 +158,50 @@ def decode_seat(row: Sequence[str]) -> Seat:
         leaves=tuple(CellAddress(prefix + end) for end in ends),
         claim=CellAddress(claim) if claim else None,
     )
+
+
+def encode_facts(facts: WaitFacts) -> Row:
+    """Encode what the reason of a decision says beyond what the engine knows."""
+    row: Row = {}
+    if facts.shortage is not None:
+        row["shortage"] = asdict(facts.shortage)
+    if isinstance(facts.reserved_for, GangKey):
+        row["reservedFor"] = encode_gang(facts.reserved_for)
+    elif facts.reserved_for is not None:
+        row["window"] = asdict(facts.reserved_for)
+    if facts.tried is not None:
+        refused = [list(one) for one in facts.tried.refused]
+        row["tried"] = {"form": facts.tried.form, "refused": refused}
+    return row
+
+
+def decode_facts(row: Mapping[str, Any]) -> WaitFacts:
+    """Read what `encode_facts` wrote."""
+    tried = row.get("tried")
+    return WaitFacts(
+        shortage=Shortage(**row["shortage"]) if "shortage" in row else None,
+        reserved_for=_decode_withheld(row),
+        tried=None if tried is None else _decode_tried(tried),
+    )
+
+
+def _decode_withheld(row: Mapping[str, Any]) -> Withheld | None:
+    if "window" in row:
+        return WindowNote(**row["window"])
+    return GangKey(*row["reservedFor"]) if "reservedFor" in row else None
+
+
+def _decode_tried(row: Mapping[str, Any]) -> TriedForms:
+    return TriedForms(form=row["form"], refused=tuple((form, why) for form, why in row["refused"]))
+
+
+def describe_place(decision: Place, tried: TriedForms | None) -> str:
+    """Say where a member was placed and, if its gang has alternatives, in which form and why."""
+    placed = f"placed on {decision.placement.node}"
+    if tried is None:
+        return placed
+    why = "; ".join(f"{form}: {why}" for form, why in tried.refused)
+    return f"{placed}, {tried.form}" + (f": {why}" if why else "")
 
 
 def encode_decision(decision: Decision) -> Row:

@@ -16,6 +16,7 @@ sinks that both services use are in `kube.follow`.
     workload_pods      pods by the workload that controls them, and since when that asks
     own_failures       nodes on which members of a workload failed at start: retries avoid them
     effective_classes  the classes of gangs that were raised
+    used_alternatives  the alternatives by which gangs are placed
     requests           a pod translated into a request to the engine
     charges            a pod translated into what the ledger charges its gang
     topology           the cells that the Cluster document in force describes

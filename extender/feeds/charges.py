@@ -69,6 +69,11 @@ def to_undecided_charge(pod: ManagedPod, policy: Policy) -> Charge:
     )
 
 
+def in_form(due: Charge, pod: ManagedPod) -> Charge:
+    """Return a charge in the form in which its gang is placed, if the gang has alternatives."""
+    return replace(due, vc=pod.vc, leaf_type=pod.leaf_type) if pod.alternatives else due
+
+
 def with_amounts(due: Charge, pods: Sequence[ManagedPod]) -> Charge:
     """Return a charge with the CPU and memory of its pods; missing members are like the others."""
     counted = replace(

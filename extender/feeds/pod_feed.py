@@ -16,6 +16,7 @@ from extender.feeds.finished_members import FinishedMembers
 from extender.feeds.helper_pods import HelperPods
 from extender.feeds.invalid_pods import InvalidPod, read_invalid_pod
 from extender.feeds.mixed_gangs import MixedGangs
+from extender.feeds.used_alternatives import UsedAlternatives
 from extender.feeds.workload_pods import WorkloadPods
 from kube import marks
 from kube.api.client import Object
@@ -28,6 +29,7 @@ from kube.read.workloads import WorkloadKey
 from policy.errors import RequestError
 from policy.placement import Placement
 from policy.quarantine import StartFailure
+from policy.queues.alternatives import read_used
 from policy.submission import GangKey, PodUid, UserName, VcName
 from service.memory import BoundedMap
 
@@ -75,6 +77,7 @@ class PodSink:
         """The classes of gangs that were raised; pods of such a gang are given with its class."""
         self.on_raise: list[Callable[[ManagedPod], None]] = []
         """Callbacks that run when a pod is the first of its gang that states a raised class."""
+        self._used = UsedAlternatives()
         self.workloads = WorkloadPods()
         self.on_appear.append(self.workloads.see)
         self.on_end.append(self.workloads.forget)
@@ -135,6 +138,18 @@ class PodSink:
         for pod in self.of_gang(gang):
             for tell in self.on_change:
                 tell(pod)
+
+    def use_alternative(self, gang: GangKey, number: int) -> None:
+        """A gang is placed by one of its alternatives, or, with 0, as it asked."""
+        if self._used.use(gang, number):
+            self._reform_gang(gang)
+
+    def _reform_gang(self, gang: GangKey) -> None:
+        """Give all members of a gang the form in which it is placed."""
+        for pod in self.of_gang(gang):
+            self._pods[pod.uid] = formed = self._used.apply(pod)
+            for tell in self.on_change:
+                tell(formed)
 
     def recover(self, *, now: float) -> Stepwise[None]:
         """Give the engine all pods that run or were released; from now on it gets every change.
@@ -205,7 +220,8 @@ class PodSink:
     def read(self, obj: Object) -> ManagedPod | None:
         """Read a pod; None if it is not managed. Raises RequestError if it is not valid."""
         namespace = (obj.get("metadata") or {}).get("namespace") or marks.DEFAULT_NAMESPACE
-        return read_pod(obj, namespace_labels=self._namespaces.labels(str(namespace)))
+        pod = read_pod(obj, namespace_labels=self._namespaces.labels(str(namespace)))
+        return pod if pod is None else pod.in_form(read_used(pod.alternative))
 
     def _note_namespace(self, namespace: str) -> None:
         """Give waiting pods the VC that their namespace names since a moment ago.
@@ -216,10 +232,13 @@ class PodSink:
         waiting = [
             pod
             for pod in self._pods.values()
-            if pod.namespace == namespace and pod.is_gated and pod.inherits_vc and pod.vc != vc
+            if pod.namespace == namespace
+            and pod.is_gated
+            and pod.inherits_vc
+            and pod.in_form(0).vc != vc
         ]
         for pod in waiting:
-            self._take(replace(pod, vc=vc))
+            self._take(replace(pod.in_form(0), vc=vc))
 
     def _take(self, pod: ManagedPod) -> None:
         """Note a pod that appeared or changed, and the members that join its gang with it."""
@@ -235,7 +254,8 @@ class PodSink:
 
     def _observe(self, pod: ManagedPod) -> None:
         before, is_raised = self._pods.get(pod.uid), self.effective.note(pod)
-        pod = self.effective.apply(pod)
+        is_formed = self._used.note(pod)
+        pod = self._used.apply(self.effective.apply(pod))
         self._invalid.pop(pod.uid, None)
         self._ended.pop(pod.uid, None)  # it was not valid for a while
         self._pods[pod.uid] = pod
@@ -249,6 +269,8 @@ class PodSink:
             tell(pod)
         if is_raised:
             self._raise_gang(pod)
+        if is_formed:
+            self._reform_gang(pod.gang.key)
         if self._is_live and pod.node is not None and (before is None or before.node != pod.node):
             self._observe_placed(pod)
         if self._is_live and _is_ending(pod):
@@ -308,6 +330,7 @@ class PodSink:
         if not members:
             del self._of_gang[pod.gang.key]
             self._mixed.forget(pod)
+            self._used.forget(pod.gang.key)
         self.effective.forget(pod, is_last=not members or pod.is_charged_alone)
         for tell in self.on_end:
             tell(pod)

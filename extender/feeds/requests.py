@@ -44,6 +44,7 @@ def to_single_request(request: MemberRequest, pod: ManagedPod) -> MemberRequest:
         leaf_type=request.leaf_type,
         vc=request.vc,
         created=request.created,
+        checkpoint_cost=request.checkpoint_cost,
         priority=request.priority,
     )
 
@@ -99,6 +100,7 @@ def _build(pod: ManagedPod, *, priority: int, size: int | None) -> MemberRequest
         leaf_type=pod.leaf_type,
         vc=pod.vc,
         created=pod.created,
+        checkpoint_cost=pod.checkpoint_cost,
         priority=priority,
         **_hived_options(pod),
     )

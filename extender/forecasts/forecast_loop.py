@@ -1,20 +1,21 @@
 """Keeps the forecasts of the leader current: learns from history, predicts for waiting gangs."""
 
 import asyncio
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Final, NoReturn
 
 from prometheus_client import CollectorRegistry
 
 from extender.cluster.reader import ClusterReader
+from extender.forecasts.outlooks import OutlookWriter
 from extender.forecasts.queue_copy import QueueCopier
 from extender.forecasts.run_forecasts import RunForecasts
 from extender.forecasts.start_forecasts import StartForecasts
 from extender.history.run_recorder import RunRecorder
 from policy.policy import Policy
-from policy.submission import GangKey
 from service.clock import Clock
 from state.history.runs import RunHistory
+from state.ledger.ledger import LeaderTerm
 
 _LEAST_PAUSE_SECONDS: Final = 5.0
 _MOST_PAUSE_SECONDS: Final = 60.0
@@ -35,25 +36,34 @@ class ForecastLoop:
         *,
         cluster: ClusterReader,
         policy: Callable[[], Policy],
+        term: Callable[[], LeaderTerm],
         clock: Clock,
         registry: CollectorRegistry,
     ) -> None:
         self._recorder = recorder
         self._clock = clock
-        self.order: Callable[[], Iterable[GangKey]] = tuple
-        """The gangs that wait for cells, in the order in which they are planned."""
         self.run_times = RunForecasts(history, queues=lambda: policy().queues, clock=clock)
         """The run times of gangs, for the planner."""
         recorder.predictions = self.run_times
+        self.copier = QueueCopier(cluster, self.run_times, policy=policy)
+        """Copies the queue for each forecast."""
         self.starts = StartForecasts(
-            QueueCopier(cluster, self.run_times, policy=policy),
+            self.copier,
             self.run_times,
-            order=lambda: self.order(),
             rules=lambda: policy().queues.expected_start,
             clock=clock,
             registry=registry,
         )
         """When waiting gangs are expected to start."""
+        self.outlooks = OutlookWriter(
+            self.starts,
+            self.run_times,
+            cluster=cluster,
+            policy=policy,
+            term=term,
+            clock=clock,
+        )
+        """When gangs that are submitted now would start."""
 
     async def run(self) -> NoReturn:
         """Learn from the history, then predict, until cancelled."""
@@ -75,5 +85,6 @@ class ForecastLoop:
             if number % _AT_ONCE == 0:
                 await asyncio.sleep(0)
         await self.starts.update(stamp=stamp)
+        await self.outlooks.write()
         predicted = self.run_times.take_predicted()
         self._recorder.book.mark([run for run in self._recorder.book if run.name in predicted])

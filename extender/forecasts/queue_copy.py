@@ -2,24 +2,47 @@
 
 A guaranteed gang must fit into the leaf cells of its leaf type that its VC was promised and nodes
 back: opportunistic gangs make way. An opportunistic gang must fit into what all gangs leave free.
-A gang that names no leaf type counts for the one of which its VC has most.
+A gang that names no leaf type counts for the one of which its VC has most, or the cluster if its VC
+has no leaf cells.
 """
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Final
 
 from extender.cells.views.listings import Stepwise
 from extender.cluster.reader import ClusterReader
 from extender.forecasts.run_forecasts import FollowedRun, RunForecasts
+from extender.forecasts.window_closures import (
+    WHOLE,
+    ForecastGang,
+    NodesOf,
+    closures_of,
+    exempt_names,
+)
+from extender.queue.forecast.closures import Pool
+from extender.queue.forecast.copied_gangs import CopiedGang, KeptCells
 from extender.queue.forecast.expectation import Expectation
-from extender.queue.forecast.futures import CopiedGang, Draw, Pool, QueueCopy
+from extender.queue.forecast.futures import QueueCopy
 from policy.policy import Policy
 from policy.submission import ClassName, GangKey, VcName
 from policy.topology import PhysicalCell, PinnedCellId, Topology
 
-_WHOLE: Final = "all"
-_STEPS: Final = 50
+_STEPS: Final = 5
+"""Gangs between two yields: what is expected of one is found within a millisecond or two."""
+
+
+NO_PROMISES: Final[Mapping[VcName, Counter[str]]] = {}
+NOTHING_RESERVED: Final[Mapping[GangKey, KeptCells]] = {}
+
+
+@dataclass(frozen=True, slots=True)
+class NewGang:
+    """A gang that does not exist, and how many gangs would be ahead of it."""
+
+    run: FollowedRun
+    ahead: int
 
 
 class QueueCopier:
@@ -35,60 +58,75 @@ class QueueCopier:
         self._cluster = cluster
         self._run_times = run_times
         self._policy = policy
+        self.window_nodes: NodesOf = lambda window: window.nodes
+        """The nodes of a maintenance window."""
 
     def copy(
-        self, order: Iterable[GangKey], *, extra: FollowedRun | None = None, now: float
+        self,
+        order: Sequence[GangKey],
+        *,
+        new: Sequence[NewGang] = (),
+        reserved: Mapping[GangKey, KeptCells] = NOTHING_RESERVED,
+        now: float,
     ) -> Stepwise[QueueCopy]:
-        """Copy the queue; `extra` is a gang that does not exist and is ranked by its class."""
+        """Copy the queue; `new` are gangs that do not exist."""
         topology = self._cluster.topology
-        cells = _cells_of_vcs(topology) if topology is not None else {}
-        yield
-        free = _free(cells, topology)
+        cells = yield from count_cells(self._cluster)
+        free = cells.as_pools()
+        queues = self._policy().queues
+        closures = closures_of(
+            queues, cells=dict(free), topology=topology, nodes_of=self.window_nodes, now=now
+        )
         known: dict[tuple[object, ...], Expectation] = {}
-        order = self._with(list(order), extra)
         places = {gang: place for place, gang in enumerate(order)}
+        asked = {one.run.gang for one in new}
         running: list[CopiedGang] = []
-        waiting: dict[int, CopiedGang] = {}
-        followed = [run for run in self._run_times.followed if not extra or run.gang != extra.gang]
-        followed += [extra] if extra else []
-        for number, run in enumerate(followed):
+        waiting: dict[tuple[int, int], CopiedGang] = {}
+        for number, run in enumerate(tuple(self._run_times.followed)):
             if number % _STEPS == 0:
                 yield
+            place = places.get(run.gang)
+            if run.gang in asked or not self._takes_part(run, is_waiting=place is not None):
+                continue
             copied = self._copied(run, cells, known, now=now)
-            if run.gang in places and run.started is None:
-                waiting[places[run.gang]] = copied
-            elif run.gang not in places:
-                running.append(copied)
-                for pool in copied.pools:
-                    free[pool] = free.get(pool, 0) - copied.leaf_cells
+            if place is not None:
+                waiting[place, len(new)] = replace(copied, kept=reserved.get(run.gang))
+                continue
+            running.append(copied)
+            for pool in copied.pools:
+                free[pool] = free.get(pool, 0) - copied.leaf_cells
+        for number, one in enumerate(new):
+            if number % _STEPS == 0:
+                yield
+            copied = self._copied(one.run, cells, known, now=now)
+            waiting[one.ahead, number] = replace(copied, is_probe=True)
         return QueueCopy(
             free=free,
             running=running,
             waiting=[waiting[place] for place in sorted(waiting)],
-            reserves=self._policy().queues.reservation.per_pool > 0,
+            reserves=queues.reservation.per_pool > 0,
+            closures=closures,
         )
 
-    def _with(self, order: list[GangKey], extra: FollowedRun | None) -> list[GangKey]:
-        """Put a gang that does not exist behind all whose class is not lower."""
-        if extra is None:
-            return order
-        own = self._priority(extra)
-        ahead = [gang for gang in order if self._is_ahead(gang, own)]
-        return [*ahead, extra.gang, *(gang for gang in order if not self._is_ahead(gang, own))]
+    def _takes_part(self, run: FollowedRun, *, is_waiting: bool) -> bool:
+        """Tell whether a gang waits for cells, or holds some: others wait for quota, or are held.
 
-    def _is_ahead(self, gang: GangKey, priority: int) -> bool:
-        run = self._run_times.run_of(gang)
-        return run is None or self._priority(run) >= priority
+        A gang that has begun since the queue was read is in neither state.
+        """
+        if is_waiting:
+            return run.started is None
+        return run.started is not None or self._cluster.known_sizes(run.gang) is not None
 
-    def _priority(self, run: FollowedRun) -> int:
+    def priority(self, class_name: str) -> int:
+        """Return the priority of a class in the cell engine."""
         classes = self._policy().classes
-        rank = classes.rank(ClassName(run.class_name))
+        rank = classes.rank(ClassName(class_name))
         return 0 if rank is None else classes.entries[rank].cell_priority
 
     def _copied(
         self,
         run: FollowedRun,
-        cells: Mapping[VcName, Mapping[str, int]],
+        cells: "CountedCells",
         known: dict[tuple[object, ...], Expectation],
         *,
         now: float,
@@ -97,33 +135,80 @@ class QueueCopier:
         expected = known.get(same)
         if expected is None:
             expected = known[same] = self._run_times.expectation(run)
-        leaf_type = run.leaf_type or _largest(cells.get(VcName(run.keys.vc), {}))
-        whole: Pool = (_WHOLE, leaf_type)
-        is_guaranteed = self._priority(run) >= 0 and VcName(run.keys.vc) in cells
+        leaf_type = run.leaf_type or _largest(cells.usable_by(run.keys.vc))
+        whole: Pool = (WHOLE, leaf_type)
+        is_guaranteed = self.priority(run.class_name) >= 0 and run.keys.vc in cells.of_vcs
         elapsed = run.elapsed(now)
         limit = run.limit_left(now, elapsed=elapsed)
-        quantile = self._policy().queues.reservation.backfill_quantile
+        queues = self._policy().queues
+        quantile = queues.reservation.backfill_quantile
         time = expected.run_time(elapsed=0.0, quantile=quantile, limit=limit)
         return CopiedGang(
             gang=run.gang,
             pool=(run.keys.vc, leaf_type) if is_guaranteed else whole,
             also=(whole,) if is_guaranteed else (),
             leaf_cells=run.keys.leaf_cells,
-            left=_draw(expected, elapsed, limit),
+            left=expected.draw(elapsed=elapsed, limit=limit),
             safe=time.ends_within,
+            assumed=queues.run_time.longest_of(run.class_name) or queues.run_time.cap,
+            exempt=self._exempt(run) if queues.reservations else frozenset(),
         )
 
-
-def _draw(expected: Expectation, elapsed: float, limit: float | None) -> Draw:
-    return lambda share: expected.left(share, elapsed=elapsed, limit=limit)
+    def _exempt(self, run: FollowedRun) -> frozenset[str]:
+        gang = ForecastGang(
+            user=run.keys.user,
+            group=run.group,
+            vc=run.keys.vc,
+            class_name=run.class_name,
+            priority=self.priority(run.class_name),
+            leaf_cells=run.keys.leaf_cells,
+            leaf_type=run.leaf_type,
+            namespace=run.gang.namespace,
+        )
+        return exempt_names(self._policy().queues, gang)
 
 
 def _largest(cells: Mapping[str, int]) -> str:
     return max(sorted(cells), key=lambda leaf_type: cells[leaf_type], default="")
 
 
+class CountedCells:
+    """Leaf cells by leaf type, as far as nodes back them."""
+
+    def __init__(
+        self, of_all: Counter[str], of_vcs: Mapping[VcName, Counter[str]] = NO_PROMISES
+    ) -> None:
+        self.of_all = of_all
+        self.of_vcs = of_vcs
+        """What each VC of the Cluster document was promised."""
+
+    def usable_by(self, vc: str) -> Counter[str]:
+        """Return what a VC was promised, or all leaf cells if it was promised none."""
+        return self.of_vcs.get(VcName(vc)) or self.of_all
+
+    def as_pools(self) -> dict[Pool, int]:
+        """Return the leaf cells of all pools, as if no gang held any."""
+        counts: list[tuple[str, Counter[str]]] = [*self.of_vcs.items(), (WHOLE, self.of_all)]
+        return {
+            (vc, leaf_type): count for vc, by_type in counts for leaf_type, count in by_type.items()
+        }
+
+
+def count_cells(cluster: ClusterReader) -> Stepwise[CountedCells]:
+    """Count leaf cells: those of the Cluster document, or without one those of all nodes."""
+    topology, found = cluster.topology, Counter[str]()
+    if topology is None:
+        for node, _ in (yield from cluster.nodes_stepwise()):
+            found[node.leaf_type or ""] += node.leaf_count
+        return CountedCells(found)
+    for chain in topology.chains.values():
+        leaves = (chain.levels[cell.level - 1].leaf_count for cell in chain.cells)
+        found[chain.leaf_type] += sum(leaves)
+    yield
+    return CountedCells(found, _cells_of_vcs(topology))
+
+
 def _cells_of_vcs(topology: Topology) -> dict[VcName, Counter[str]]:
-    """Return the leaf cells of each VC by leaf type, as far as nodes back them."""
     pinned = _pinned_cells(topology) if any(vc.pinned for vc in topology.vcs.values()) else {}
     found: dict[VcName, Counter[str]] = {}
     for name, vc in topology.vcs.items():
@@ -151,17 +236,3 @@ def _walk(cells: Collection[PhysicalCell]) -> Iterator[PhysicalCell]:
         yield cell
         if cell.node is None:
             yield from _walk(cell.children)
-
-
-def _free(cells: Mapping[VcName, Counter[str]], topology: Topology | None) -> dict[Pool, int]:
-    """Return the leaf cells of all pools, as if no gang held any."""
-    free: dict[Pool, int] = {
-        (vc, leaf_type): count
-        for vc, counts in cells.items()
-        for leaf_type, count in counts.items()
-    }
-    for chain in topology.chains.values() if topology is not None else ():
-        whole: Pool = (_WHOLE, chain.leaf_type)
-        leaves = sum(chain.levels[cell.level - 1].leaf_count for cell in chain.cells)
-        free[whole] = free.get(whole, 0) + leaves
-    return free

@@ -49,6 +49,8 @@ class FollowedRun:
     limit: float | None
     """How long its pods may run."""
     leaf_type: str | None = None
+    group: str | None = None
+    """The group that is charged."""
     ends_by: float | None = None
     """When its workload is ended, whether it has started or not."""
 
@@ -90,13 +92,7 @@ class RunForecasts:
     def expected(self, gang: GangKey) -> RunTime:
         """Return how long a gang that waits is expected to run once it has started."""
         run = self.run_of(gang)
-        if run is None:
-            return NOTHING_KNOWN
-        return self.expectation(run).run_time(
-            elapsed=0.0,
-            quantile=self._quantile,
-            limit=run.limit_left(self._now(), elapsed=0.0),
-        )
+        return NOTHING_KNOWN if run is None else self.of_new(run)
 
     def remaining(self, gang: GangKey, *, now: float) -> RunTime:
         """Return how long a gang that runs is expected to run from now on."""
@@ -107,6 +103,17 @@ class RunForecasts:
         elapsed = run.elapsed(wall)
         limit = run.limit_left(wall, elapsed=elapsed)
         return self.expectation(run).run_time(elapsed=elapsed, quantile=self._quantile, limit=limit)
+
+    def elapsed(self, gang: GangKey) -> float | None:
+        """Return for how long a gang has run; None if that is not known."""
+        run = self.run_of(gang)
+        return None if run is None or run.started is None else run.elapsed(self._now())
+
+    def of_new(self, run: FollowedRun) -> RunTime:
+        """Return how long a gang that does not exist is expected to run."""
+        limit = run.limit_left(self._now(), elapsed=0.0)
+        expected = self.expectation(run)
+        return expected.run_time(elapsed=0.0, quantile=self._quantile, limit=limit)
 
     def run_of(self, gang: GangKey) -> FollowedRun | None:
         """Return the latest run of a gang."""
@@ -272,4 +279,5 @@ def _followed(gang: GangKey, facts: GangFacts, deadline: float | None) -> Follow
         estimate=None if facts.estimate_seconds is None else float(facts.estimate_seconds),
         limit=None if facts.limit_seconds is None else float(facts.limit_seconds),
         leaf_type=facts.leaf_type,
+        group=facts.group_name,
     )

@@ -11,6 +11,7 @@ Imported by `extender.wiring` and `extender.app`.
     run_recorder  follows pods, records runs, and repeats what is not recorded
     lost_runs     ends runs and pods of the history that ended while no leader followed them
     run_metrics   counts of what is recorded
+    cancels       which users cancelled runs that were deleted
     turns         few questions to the history at once
     queries       what parameters of requests mean
     prediction_routes  `/v1/predictions`

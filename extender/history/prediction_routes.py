@@ -12,6 +12,7 @@ from aiohttp import web
 from extender.history.queries import check_known, read_span
 from extender.history.turns import HistoryTurns
 from extender.inspection.access import OWN_ONLY
+from policy.wording import moment
 from service.http import json_answer
 from state.history.predictions import PredictionError
 
@@ -37,8 +38,8 @@ class PredictionRoutes:
             errors = await history.prediction_errors(since, until, user_name=own)
         return json_answer(
             {
-                "since": since.isoformat(),
-                "until": until.isoformat(),
+                "since": moment(since),
+                "until": moment(until),
                 "items": [_show(error) for error in errors],
             }
         )

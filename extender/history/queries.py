@@ -5,7 +5,7 @@ from datetime import MAXYEAR, UTC, datetime, timedelta
 from typing import Final
 
 from policy.errors import RequestError
-from policy.wording import describe
+from policy.wording import describe, moment
 
 _USUAL_DAYS: Final = 30
 _MOST_DAYS: Final = 1100
@@ -32,7 +32,7 @@ def read_span(query: Mapping[str, str], *, now: datetime) -> tuple[datetime, dat
     until = read_time(query, "until") or now
     since = read_time(query, "since") or until - timedelta(days=_USUAL_DAYS)
     if since >= until:
-        raise RequestError.at("since", f"must be before until, which is {until.isoformat()}")
+        raise RequestError.at("since", f"must be before until, which is {moment(until)}")
     if until - since > timedelta(days=_MOST_DAYS):
         raise RequestError.at("since", f"must be at most {_MOST_DAYS} days before until")
     return since, until

@@ -10,16 +10,18 @@ from typing import Any, Final
 
 from aiohttp import web
 
+from extender.history.cancels import find_cancels
 from extender.history.queries import check_known, read_choice, read_span, read_time
 from extender.history.run_views import USAGE_FIELDS, format_csv, show_run, sum_usage
 from extender.history.turns import HistoryTurns
 from extender.inspection.access import OWN_ONLY
 from extender.runs.model import Ending
 from policy.errors import RequestError
-from policy.wording import describe
+from policy.wording import describe, moment
 from service.http import json_answer
 from service.pagination import read_limit
 from state.history.runs import RunFilter, RunPosition
+from state.log.log import DecisionLog
 
 _RUN_PARAMETERS: Final = frozenset(
     {"user", "group", "vc", "gang", "outcome", "state", "since", "until", "members", "limit",
@@ -34,8 +36,11 @@ _BY: Final = ", ".join(USAGE_FIELDS)
 class RunRoutes:
     """Serves the history; none of its requests changes anything."""
 
-    def __init__(self, turns: HistoryTurns, *, utc_now: Callable[[], datetime]) -> None:
+    def __init__(
+        self, turns: HistoryTurns, *, log: DecisionLog, utc_now: Callable[[], datetime]
+    ) -> None:
         self._turns = turns
+        self._log = log
         self._utc_now = utc_now
 
     def add_to(self, app: web.Application) -> None:
@@ -61,7 +66,11 @@ class RunRoutes:
         before = _read_position(query.get("after"))
         async with self._turns.take(request) as history:
             found = await history.find(wanted, limit + 1, before=before)
-        items = [show_run(one, with_members=with_members) for one in found[:limit]]
+            cancels = await find_cancels(self._log, found[:limit])
+        items = [
+            show_run(one, with_members=with_members, cancelled=cancels.get(one.facts.run))
+            for one in found[:limit]
+        ]
         page: dict[str, Any] = {"items": items}
         if len(found) > limit:
             page["next"] = _format_position(found[limit - 1].position)
@@ -80,7 +89,7 @@ class RunRoutes:
         if is_csv:
             columns = (*by, "leafCellHours", "gangs")
             return web.Response(text=format_csv(items, columns), content_type="text/csv")
-        span = {"since": since.isoformat(), "until": until.isoformat(), "by": list(by)}
+        span = {"since": moment(since), "until": moment(until), "by": list(by)}
         return json_answer({**span, "items": items})
 
 

@@ -6,6 +6,7 @@ from datetime import datetime
 from io import StringIO
 from typing import Any, Final
 
+from policy.wording import moment
 from state.history.facts import Certainty, Member, Prediction
 from state.history.runs import Hours, StoredRun
 
@@ -23,8 +24,10 @@ _SPREADSHEET: Final = ("=", "+", "-", "@", "\t", "\r")
 """With these a text is a formula for spreadsheet programs."""
 
 
-def show_run(stored: StoredRun, *, with_members: bool) -> dict[str, Any]:
-    """Show a run; a fact that is not known is left out."""
+def show_run(
+    stored: StoredRun, *, with_members: bool, cancelled: Mapping[str, Any] | None = None
+) -> dict[str, Any]:
+    """Show a run; a fact that is not known is left out. `cancelled` says which user ended it."""
     facts = stored.facts
     shown = {
         "run": facts.run,
@@ -52,7 +55,8 @@ def show_run(stored: StoredRun, *, with_members: bool) -> dict[str, Any]:
         "started": _time(facts.running_at),
         "ended": _time(facts.ended_at),
         "outcome": facts.outcome,
-        "reason": facts.reason,
+        "reason": cancelled["reason"] if cancelled else facts.reason,
+        "cancelledBy": cancelled["user"] if cancelled else None,
         "preemptedFor": facts.preempted_for,
         "presumed": facts.certainty is Certainty.PRESUMED or None,
         "restarts": facts.restarts,
@@ -65,7 +69,11 @@ def show_run(stored: StoredRun, *, with_members: bool) -> dict[str, Any]:
 
 def _show_predictions(predictions: Mapping[str, Prediction]) -> dict[str, Any]:
     return {
-        kind: {key: value for key, value in told.items() if key != "stamp"}
+        kind: {
+            key: moment(value) if key == "at" and isinstance(value, int | float) else value
+            for key, value in told.items()
+            if key != "stamp"
+        }
         for kind, told in predictions.items()
     }
 
@@ -122,4 +130,4 @@ def _cell(value: object) -> object:
 
 
 def _time(time: datetime | None) -> str | None:
-    return None if time is None else time.isoformat(timespec="seconds").replace("+00:00", "Z")
+    return None if time is None else moment(time)

@@ -2,7 +2,7 @@
 
     /healthz /readyz /leader   every caller: kubelets and load balancers have no credentials
     /v1/extender/…             only kube-scheduler's client certificate: verbs can bind pods
-    /v1/queue /v1/runs /v1/usage /v1/predictions /v1/limits
+    /v1/calendar /v1/queue /v1/windows /v1/runs /v1/usage /v1/predictions /v1/limits
                                every Kubernetes token, for what concerns its owner; all, if its
                                owner has the right of the next line
     everything else            any client certificate of our CA, or a Kubernetes token whose owner
@@ -31,8 +31,18 @@ INSPECTOR_ROLE: Final = "cellgate-inspector"
 
 OPEN: Final = frozenset({"/healthz", "/readyz", "/leader"})
 VERBS: Final = "/v1/extender/"
-OWN: Final = frozenset({"/v1/limits", "/v1/predictions", "/v1/queue", "/v1/runs", "/v1/usage"})
-"""What every user may read as far as it is about the own gangs."""
+OWN: Final = frozenset(
+    {
+        "/v1/calendar",
+        "/v1/limits",
+        "/v1/predictions",
+        "/v1/queue",
+        "/v1/runs",
+        "/v1/usage",
+        "/v1/windows",
+    }
+)
+"""What every user may read as far as it is about the own gangs, or about VCs open to the user."""
 CALLER: Final = web.RequestKey("caller", ApiUser)
 """The key of a request that came with a token: its owner."""
 OWN_ONLY: Final = web.RequestKey("own_only", str)

@@ -13,6 +13,7 @@ from extender.inspection.json_views import (
     show_placement,
     show_record,
 )
+from extender.inspection.queue.variant_view import VariantsOf, no_variants, show_variants
 from extender.inspection.waiting_view import WaitingView
 from extender.outcomes.gang_ends import GangEnds
 from extender.planning.class_raiser import ClassRaiser
@@ -52,6 +53,8 @@ class Explainer:
         self._raises = raises
         self._ends = ends
         self._log = log
+        self.variants_of: VariantsOf = no_variants
+        """Finds what would let a waiting gang start earlier."""
 
     async def explain(self, namespace: str, name: str) -> JsonObject | None:
         """Explain one pod, or a gang by its name or that of its workload; None if it is unknown."""
@@ -79,6 +82,7 @@ class Explainer:
             "gangForm": pod.gang.form,
             **if_any("workload", pod.workload.reference if pod.workload else None),
             "vc": pod.vc,
+            **if_any("alternative", pod.alternative or None),
             "class": pod.charged_class,
             **self._standing(pod),
             "leafCells": pod.leaf_count,
@@ -96,7 +100,10 @@ class Explainer:
         if held is not None:
             shape["held"] = {"reason": held.text}
         if waiting is not None:
-            shape["waiting"] = self._waiting.show(waiting, self._waiting.places())
+            shape["waiting"] = {
+                **self._waiting.show(waiting, await self._waiting.places()),
+                **show_variants(await self.variants_of(waiting.gang)),
+            }
         else:
             shape |= self._waiting.show_reservation(pod.gang.key)
         shape["siblings"] = self._siblings(pod)
@@ -107,6 +114,8 @@ class Explainer:
         end, known = self._ends.find(name), self._ends.gang_of(name)
         gang = known or await self._find_gang(name)
         decisions = await self._decisions(gang, self._ends.charged_as(gang))
+        if charge := next(filter(None, map(_charge_of, decisions["decisions"])), None):
+            decisions = await self._decisions(gang, charge)
         if known is None and not decisions["decisions"]:
             return None
         ended = {"ended": show_end(end)} if end is not None else {}
@@ -220,6 +229,12 @@ class Explainer:
             return {"decisions": [], "problem": f"the decision log cannot be read now: {exc}"}
         newest = sorted(records, key=lambda record: record.at, reverse=True)[:most]
         return {"decisions": [show_record(record) for record in newest]}
+
+
+def _charge_of(row: JsonObject) -> GangKey | None:
+    """Return what a row of the log calls the charge of a pod that Kubernetes named."""
+    charge = row["details"].get("charge")
+    return GangKey(*charge.split("/", 1)) if isinstance(charge, str) and "/" in charge else None
 
 
 def _names(pod: ManagedPod) -> set[str]:

@@ -20,7 +20,7 @@ class GangRuns:
         self._pods = pods
         self._waiting = waiting
 
-    def show(self, namespace: str, name: str) -> JsonObject | None:
+    async def show(self, namespace: str, name: str) -> JsonObject | None:
         """Show the live run of a gang and list the others; None if no run has pods.
 
         Without a run that has places, it is the oldest one that waits. A name that ends with `@`
@@ -44,7 +44,7 @@ class GangRuns:
         return {
             **shown,
             **self._owner(live),
-            **self._why(live),
+            **(await self._why(live)),
             "otherRuns": [self._show_other(key, views.get(key)) for key in others],
         }
 
@@ -69,11 +69,13 @@ class GangRuns:
         pod = self._pods.get(uid)
         return pod.display_name if pod is not None else None
 
-    def _why(self, key: GangKey) -> JsonObject:
+    async def _why(self, key: GangKey) -> JsonObject:
         """Say why members of a gang wait, if some do."""
         entries = filter(None, map(self._waiting.of_pod, self._pods.of_gang(key)))
         entry = next(entries, None)
-        return {"waiting": self._waiting.show(entry, self._waiting.places())} if entry else {}
+        if entry is None:
+            return {}
+        return {"waiting": self._waiting.show(entry, await self._waiting.places())}
 
     def _age(self, key: GangKey) -> float:
         return max((pod.created for pod in self._pods.of_gang(key)), default=0.0)

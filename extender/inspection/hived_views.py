@@ -5,7 +5,7 @@ from views of the engine, which do not change, so that a thread can build it.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import UTC, datetime
+from datetime import datetime
 
 from extender.cells.model import GangState, GangView
 from extender.cells.views.state_views import FREE_PRIORITY, CellState, CellView, VcCellView, VcView
@@ -13,6 +13,7 @@ from extender.inspection.json_views import JsonObject, if_any
 from policy.placement import Placement
 from policy.submission import GangKey, VcName
 from policy.topology import CellAddress, Chain, ChainName, PhysicalCell, Topology
+from policy.wording import moment
 
 _STATES = {
     GangState.ALLOCATED: "Allocated",
@@ -94,7 +95,7 @@ def _show_downgrade(by: GangKey | None, at: datetime | None) -> JsonObject | Non
     """Show which gang took the guarantee of another one, and when."""
     if by is None:
         return None
-    when = at.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ") if at is not None else None
+    when = moment(at) if at is not None else None
     return {"preemptor": by.name, **if_any("preemptionTime", when)}
 
 

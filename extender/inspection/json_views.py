@@ -11,6 +11,7 @@ from policy.admission.gang_decision import GangDecision
 from policy.placement import Placement
 from policy.submission import GangKey, PodUid
 from policy.topology import Backing
+from policy.wording import moment
 from state.log.records import DecisionRecord
 
 JsonObject = dict[str, Any]
@@ -185,7 +186,7 @@ def show_admission(decision: GangDecision | None) -> JsonObject | None:
 def show_record(record: DecisionRecord) -> JsonObject:
     """Show a row of the decision log."""
     return {
-        "at": record.at.isoformat(timespec="milliseconds"),
+        "at": moment(record.at),
         "service": record.service,
         "kind": record.kind,
         "subject": record.subject,
@@ -213,7 +214,7 @@ def show_end(end: GangEnd) -> JsonObject:
     return {
         "why": end.why,
         "way": end.way,
-        "at": end.at.isoformat(timespec="milliseconds"),
+        "at": moment(end.at),
         **if_any("workload", workload),
     }
 

@@ -1,7 +1,6 @@
 """The JSON of `/v1/nodes`: what a node has, how much of it is used, and which gangs use it."""
 
 from collections.abc import Mapping
-from datetime import UTC, datetime
 from typing import Final
 
 from extender.cells.model import NodeCell
@@ -14,6 +13,7 @@ from extender.room.cluster_room import ClusterRoom
 from kube.read.managed_pod import ManagedPod
 from policy.pod_resources import CPU, MEMORY
 from policy.submission import NodeName
+from policy.wording import moment
 
 _MILLI: Final = 1000
 
@@ -88,5 +88,4 @@ def _bound_since(pod: ManagedPod) -> str | None:
     """Return since when a pod is on its node; a pod may have been created there."""
     if pod.node is None:
         return None
-    since = datetime.fromtimestamp(pod.bound_at or pod.created, UTC)
-    return since.isoformat(timespec="seconds")
+    return moment(pod.bound_at or pod.created)

@@ -30,8 +30,23 @@ _GETS: Final[tuple[tuple[str, str, tuple[str, ...]], ...]] = (
         "/v1/queue",
         "Gangs that wait for cells or for quota, in their order: level, rank and what that adds up "
         "from, places in level and pool, the gang ahead. Callers without the right to read the "
-        "whole queue get their own gangs.",
-        ("vc", "level", "user", "queue", *_PAGED),
+        "whole queue get their own gangs. With `gang`, as `namespace/name`, each has "
+        "`whatWouldChangeIt`: changes with which it starts earlier, found by planning them.",
+        ("gang", "vc", "level", "user", "queue", *_PAGED),
+    ),
+    (
+        "/v1/calendar",
+        "Advance reservations and maintenance windows: times, nodes, slips, and the gangs that run "
+        "on nodes of a window, with their expected ends. Callers without the right to read all get "
+        "their own gangs.",
+        (),
+    ),
+    (
+        "/v1/windows",
+        "The largest gangs that can start now, by VC and leaf type, guaranteed and opportunistic: "
+        "members, leaf cells per member, and before which reservation they must end. Callers "
+        "without the right to read all windows get those of the VCs that are open to them.",
+        ("vc", "leafType", *_PAGED),
     ),
     ("/v1/vcs", "VCs: what was promised, what nodes back, and the state of the cells.", _PAGED),
     ("/v1/vcs/{vc}", "One VC.", ()),
@@ -64,7 +79,8 @@ _GETS: Final[tuple[tuple[str, str, tuple[str, ...]], ...]] = (
     ("/v1/decisions", "The decision log, newest first.", ("subject", *_PAGED)),
     (
         "/v1/explain/{namespace}/{pod}",
-        "Why a pod, or a gang by its name, waits or runs where it runs.",
+        "Why a pod, or a gang by its name, waits or runs where it runs; of a gang that waits for "
+        "cells also `whatWouldChangeIt`.",
         (),
     ),
     ("/v1/inspect/affinitygroups", "HiveD: all affinity groups.", ()),
@@ -87,7 +103,11 @@ _POSTS: Final[tuple[tuple[str, str, type[Body]], ...]] = (
         PreemptArguments,
     ),
     ("/v1/extender/bind", "kube-scheduler: bind a pod to a node.", BindArguments),
-    ("/v1/simulate", "What would happen to a pod if it were submitted now.", SimulateArguments),
+    (
+        "/v1/simulate",
+        "What would happen to a pod if it were submitted now, and what would let it start earlier.",
+        SimulateArguments,
+    ),
 )
 
 
@@ -102,7 +122,11 @@ def build_openapi() -> dict[str, Any]:
         paths[path] = {"post": _operation(path, about) | {"requestBody": body}}
     return {
         "openapi": "3.1.0",
-        "info": {"title": "Cellgate extender", "version": version("cellgate")},
+        "info": {
+            "title": "Cellgate extender",
+            "version": version("cellgate"),
+            "description": _CONVENTIONS,
+        },
         "components": {"securitySchemes": _SCHEMES},
         "paths": paths,
     }
@@ -139,6 +163,11 @@ _SCHEMES: Final = {
     "certificate": {"type": "mutualTLS", "description": "A client certificate of our CA."},
     "token": {"type": "http", "scheme": "bearer", "description": "A Kubernetes token."},
 }
+_CONVENTIONS: Final = (
+    "Times are in UTC, to the second: 2026-03-01T12:00:00Z. The details of a decision are as they "
+    "were recorded. The priority of a cell is that of its gang, in HiveD's numbers: 0 and more is "
+    "guaranteed, -1 is opportunistic, -2 means that no gang uses the cell."
+)
 _READERS: Final[tuple[dict[str, list[str]], ...]] = ({"token": []}, {"certificate": []})
 _REFUSALS: Final = {
     "401": "Credentials are missing or not valid.",

@@ -14,6 +14,7 @@ from extender.inspection.explainer import Explainer
 from extender.inspection.gang_runs import GangRuns
 from extender.inspection.node_views import NodeViews
 from extender.inspection.openapi import build_openapi
+from extender.inspection.queue.variant_view import show_variants
 from extender.inspection.snapshots import Snapshots
 from extender.inspection.waiting_view import WaitingView
 from extender.simulate.simulator import SimulateArguments, Simulator
@@ -89,7 +90,7 @@ class InspectionRoutes:
 
     async def _gang(self, request: web.Request) -> web.Response:
         namespace, name = request.match_info["namespace"], request.match_info["name"]
-        found = self._runs.show(namespace, name)
+        found = await self._runs.show(namespace, name)
         if found is None:
             hint = (
                 f"/v1/explain/{namespace}/{name} shows what was decided about it, if anything was"
@@ -107,7 +108,7 @@ class InspectionRoutes:
 
     async def _waiting_pods(self, request: web.Request) -> web.Response:
         pods = {entry.pod.display_name: entry for entry in self._waiting}
-        places = self._waiting.places()
+        places = await self._waiting.places()
         return _page(pods, request, lambda entry: self._waiting.show(entry, places))
 
     async def _vcs(self, request: web.Request) -> web.Response:
@@ -154,7 +155,8 @@ class InspectionRoutes:
             own = {"user": caller.name, "groups": [*caller.groups, *arguments.groups]}
             arguments = arguments.model_copy(update=own)
         simulation = await self._simulator.simulate(arguments)
-        return json_answer(json_views.show_simulation(simulation, self._explainer.pods_of))
+        shown = json_views.show_simulation(simulation, self._explainer.pods_of)
+        return json_answer({**shown, **show_variants(simulation.variants)})
 
 
 def _read_position(text: str | None) -> Position:

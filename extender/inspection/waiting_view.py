@@ -13,6 +13,7 @@ from typing import Final
 from extender.cells.lasting_sentences import lasting_text
 from extender.cells.model import Reason, ReasonCode
 from extender.cells.reason_kinds import waits_for
+from extender.cells.views.listings import Stepwise
 from extender.cells.wording import explain
 from extender.feeds.pod_feed import PodSink
 from extender.feeds.requests import single_gang
@@ -21,11 +22,14 @@ from extender.inspection.queue.queue_view import show_standing
 from extender.inspection.queue.reservation_view import show_reservation
 from extender.outcomes.waiting_list import RefusedPod, WaitingEntry, WaitingList
 from extender.queue.order.listing import ListedGang, Ranked, list_gangs
+from extender.queue.reserve.defragmentation import ProposedMoves
 from extender.queue.reserve.model import Reservation
 from kube.read.managed_pod import ManagedPod
 from policy.queues.queues import Queues
 from policy.submission import GangKey, PodUid
+from policy.wording import moment
 from service.clock import Clock
+from service.tasks import in_slices
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +43,12 @@ class QueuePlace:
 Order = Callable[[], Iterable[Ranked]]
 CELLS_QUEUE: Final = "cells"
 """The queue of gangs that wait for cells."""
+QUOTA_QUEUE: Final = "quota"
+"""The queue of gangs that wait for quota."""
+_MANY: Final = 1_000
+_AT_ONCE: Final = 100
+_KEPT_SECONDS: Final = 1.0
+"""How long places are kept once they are many: every user may ask for them, again and again."""
 _OF_OTHERS: Final = ("after", "withoutHistory")
 """Fields of an expected start that name other gangs."""
 
@@ -73,6 +83,10 @@ class WaitingView:
         self._lacks = lacks
         self._queues = queues
         self._clock = clock
+        self._placed: tuple[float, dict[GangKey, QueuePlace]] | None = None
+        """The places of many gangs, and until when they are shown."""
+        self.moves_for: Callable[[GangKey], ProposedMoves | None] = lambda _: None
+        """Tells which moves of other gangs would let a gang with a reservation start earlier."""
         self.reservation_of: Callable[[GangKey], Reservation | None] = lambda _: None
         """Returns the reservation of a gang, or the last one that it had."""
 
@@ -84,12 +98,21 @@ class WaitingView:
         found = self._waiting.of_pod(pod)
         return found or (self._not_planned(pod) if self._is_held(pod) else None)
 
-    def places(self) -> dict[GangKey, QueuePlace]:
-        """Return the place of every gang that has one."""
+    async def places(self) -> dict[GangKey, QueuePlace]:
+        """Return the place of every gang that has one; of many, as it was a moment ago."""
+        return await in_slices(self._list_places())
+
+    def _list_places(self) -> Stepwise[dict[GangKey, QueuePlace]]:
+        now = self._clock.monotonic()
+        if self._placed is not None and now < self._placed[0]:
+            return self._placed[1]
         found: dict[GangKey, QueuePlace] = {}
         for queue, order in self._orders.items():
-            for gang, listed in list_gangs(order()).items():
+            for gang, listed in (yield from list_gangs(order())).items():
                 found[gang] = QueuePlace(queue, listed)
+                if len(found) % _AT_ONCE == 0:
+                    yield
+        self._placed = (now + _KEPT_SECONDS, found) if len(found) >= _MANY else None
         return found
 
     def show(self, entry: WaitingEntry, places: Mapping[GangKey, QueuePlace]) -> JsonObject:
@@ -112,17 +135,35 @@ class WaitingView:
             "condition": lasting_text(reason),
             "change": reason.change,
             **if_any("limits", list(self._lacks(pod)) or None),
-            "since": entry.since.isoformat(timespec="seconds"),
-            "asked": datetime.fromtimestamp(asked, UTC).isoformat(timespec="seconds"),
+            "since": moment(entry.since),
+            "asked": moment(asked),
             "ageSeconds": max(0, round(now.timestamp() - asked)),
             **self._show_place(place),
             **(self.show_start(place) if place is not None else {}),
             **self.show_reservation(entry.gang),
         }
 
+    def show_why(self, gang: GangKey, *, viewer: str | None = None) -> JsonObject:
+        """Show why a gang of the queue waits; a viewer is told no sentence, for it names others."""
+        entry = self._waiting.gangs.get(gang)
+        reason = explain(ReasonCode.UNPLANNED, gang=str(gang)) if entry is None else entry.reason
+        shown = {"code": reason.code, "waitsFor": waits_for(reason.code)}
+        return shown if viewer is not None else {**shown, "reason": reason.text}
+
+    def explain_absence(self, gang: str, *, viewer: str | None = None) -> str:
+        """Say why the queue has no gang of this name; a viewer is told of the own gangs."""
+        for entry in self:
+            if str(entry.gang) == gang and viewer in (None, entry.pod.charged_user):
+                code, text = entry.reason.code, entry.reason.text
+                why = text if viewer is None else f"it waits with code {code}"
+                return f"gang {gang} has no place in the queue: {why}"
+        own = "" if viewer is None else " of yours"
+        hint = f"/v1/runs?gang={gang} shows its runs"
+        return f"no gang {gang}{own} waits: it has its places, has ended or never existed; {hint}"
+
     def show_reservation(self, gang: GangKey, *, viewer: str | None = None) -> JsonObject:
         """Show what is reserved for a gang, as a field; empty if nothing is."""
-        return show_reservation(self.reservation_of(gang), viewer=viewer)
+        return show_reservation(self.reservation_of(gang), self.moves_for(gang), viewer=viewer)
 
     def _show_place(self, place: QueuePlace | None) -> JsonObject:
         if place is None:
@@ -132,7 +173,9 @@ class WaitingView:
             "queue": place.queue,
             "place": listed.place,
             "of": listed.length,
-            "standing": show_standing(listed, self._queues()),
+            "standing": show_standing(
+                listed, self._queues(), awaits_quota=place.queue != CELLS_QUEUE
+            ),
         }
 
     def show_start(self, place: QueuePlace, *, viewer: str | None = None) -> JsonObject:

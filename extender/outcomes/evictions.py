@@ -3,6 +3,8 @@
 - A pod is ended once, even if several parts of the extender ask for it.
 - A pod is spared if it need not end any more, even between the two writes that end it: for the
   planner when the gang no longer preempts it, for the verbs when the preemptor is gone.
+- Before a victim of a preemption ends, its owner gets an Event, and the pod runs on for as long as
+  the admins' grace says. A new leader gives the notice again.
 - A gang ends whole: once a pod of it was ended, its other pods that were to end do end, too, even
   if the preemptor goes away. Half a gang is of no use to its owner. Pods that are created later are
   no part of it.
@@ -17,6 +19,7 @@
 import asyncio
 import logging
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Final, NoReturn, Protocol
@@ -29,11 +32,13 @@ from kube.api.pod_ender import Ended
 from kube.read.managed_pod import ManagedPod
 from policy.errors import BackendError
 from policy.submission import GangKey, PodUid
+from service.tasks import wait_up_to
 
 logger = logging.getLogger(__name__)
 
 _FIRST_PAUSE_SECONDS: Final = 0.1
 _LONGEST_PAUSE_SECONDS: Final = 10.0
+_LOOK_SECONDS: Final = 0.5
 _AT_ONCE: Final = 16
 """Pods that are written to at the same time; each takes three requests."""
 
@@ -56,9 +61,13 @@ class _Eviction:
     """By reason: whether the pod is still to end for it."""
     over: asyncio.Event = field(default_factory=asyncio.Event)
     """Set once the pod is terminating, spared or gone."""
+    gone: asyncio.Event = field(default_factory=asyncio.Event)
+    """Set once the pod is gone."""
     is_terminating: bool = False
     note: str = ""
     """What its owner is told beside the reason."""
+    grace: float = 0.0
+    """Seconds between the notice to its owner and its end."""
 
     def reason(self) -> str | None:
         """The first reason for which it is still to end."""
@@ -76,11 +85,16 @@ class Evictions:
         outcomes: Outcomes,
         reclaims: Reclaims,
         note_for: Callable[[ManagedPod], str] = lambda _: "",
+        grace: Callable[[], float] = lambda: 0.0,
     ) -> None:
-        """`note_for` returns what the owner of a pod is told beside the reason."""
+        """`note_for` returns what the owner of a pod is told beside the reason.
+
+        `grace` returns for how many seconds a victim runs on after the notice.
+        """
         self._ender = ender
         self._reclaims = reclaims
         self._note_for = note_for
+        self._grace = grace
         self._outcomes = outcomes
         self.on_reclaimed: list[Callable[[ManagedPod], None]] = []
         """Called with each pod that was ended, here or by the leader before."""
@@ -97,25 +111,30 @@ class Evictions:
         """Whether a pod is to end, or is terminating."""
         return uid in self._evictions
 
-    def start(self, pod: ManagedPod, *, why: str, is_wanted: IsWanted) -> None:
-        """End a pod soon, after its grace period, as long as that is wanted."""
+    def start(
+        self, pod: ManagedPod, *, why: str, is_wanted: IsWanted, gives_notice: bool = False
+    ) -> None:
+        """End a pod soon, as long as that is wanted; a victim of a preemption gets a notice."""
         eviction = self._evictions.get(pod.uid)
         if eviction is None:
             eviction = self._evictions[pod.uid] = _Eviction(pod)
             eviction.note = self._note_for(pod)
+            eviction.grace = self._grace() if gives_notice else 0.0
             self._new.put_nowait(eviction)
         eviction.wanted[why] = is_wanted
 
     async def end(self, pod: ManagedPod, *, why: str, is_wanted: IsWanted) -> None:
-        """End a pod, and return once it is terminating; BackendError if it is spared or gone."""
-        self.start(pod, why=why, is_wanted=is_wanted)
+        """End a victim, and return once it is terminating; BackendError if it is spared or gone."""
+        self.start(pod, why=why, is_wanted=is_wanted, gives_notice=True)
         eviction = self._evictions[pod.uid]
         await eviction.over.wait()
         if not eviction.is_terminating:
             raise BackendError(f"pod {pod.display_name} is gone or need not end any more")
 
     def _forget(self, pod: ManagedPod) -> None:
-        self._evictions.pop(pod.uid, None)
+        eviction = self._evictions.pop(pod.uid, None)
+        if eviction is not None:
+            eviction.gone.set()
         if not any(one.pod.gang.key == pod.gang.key for one in self._evictions.values()):
             self._begun.pop(pod.gang.key, None)
 
@@ -127,6 +146,7 @@ class Evictions:
 
     async def _execute(self, eviction: _Eviction) -> None:
         pause = _FIRST_PAUSE_SECONDS
+        await self._give_notice(eviction)
         while (why := self._reason(eviction)) is not None:
             eviction.is_terminating = await self._attempt(eviction, why)
             if eviction.is_terminating:
@@ -136,6 +156,22 @@ class Evictions:
         if not eviction.is_terminating and self._is_current(eviction):
             del self._evictions[eviction.pod.uid]
         eviction.over.set()
+
+    async def _give_notice(self, eviction: _Eviction) -> None:
+        """Tell the owner of a victim, and let it run on for the grace, unless it is spared."""
+        why = self._reason(eviction)
+        if not eviction.grace or why is None:
+            return
+        self._outcomes.pod_warned(eviction.pod, why=why + eviction.note, seconds=eviction.grace)
+        with suppress(TimeoutError):
+            async with asyncio.timeout(eviction.grace):
+                while self._runs_on(eviction):
+                    await wait_up_to(_LOOK_SECONDS, eviction.gone)
+
+    def _runs_on(self, eviction: _Eviction) -> bool:
+        """Whether a pod that was warned still is to end, and does not end yet."""
+        pod = self._pods.get(eviction.pod.uid)
+        return self._reason(eviction) is not None and pod is not None and not pod.is_deleting
 
     def _is_current(self, eviction: _Eviction) -> bool:
         return self._evictions.get(eviction.pod.uid) is eviction

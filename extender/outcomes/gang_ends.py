@@ -50,6 +50,8 @@ class GangEnds:
         self._events = events
         self._clock = clock
         self._last: BoundedMap[GangKey, GangEnd] = BoundedMap(_REMEMBERED)
+        self._warned: BoundedMap[GangKey, str] = BoundedMap(_REMEMBERED)
+        """Why gangs were told that they will be ended."""
         self._by_name: BoundedMap[str, GangKey] = BoundedMap(_REMEMBERED)
         """Gangs by `namespace/name` of the gang, of its workload and of its pods."""
         self._charges: BoundedMap[GangKey, GangKey] = BoundedMap(_REMEMBERED)
@@ -61,6 +63,20 @@ class GangEnds:
             self._events.workload_evicted(pod.workload, namespace=pod.namespace, why=why)
         if is_new:
             self._note(pod, why, EndWay.EVICTED)
+
+    def warned(self, pod: ManagedPod, *, why: str, seconds: float) -> None:
+        """A pod of a gang will be ended after some time."""
+        if pod.workload is not None:
+            self._events.workload_warned(
+                pod.workload, namespace=pod.namespace, why=why, seconds=seconds
+            )
+        if self._warned.get(pod.gang.key) == why:
+            return  # the other pods of the gang
+        self._warned[pod.gang.key] = why
+        details = {"pod": pod.display_name, "graceSeconds": seconds}
+        self._cluster.journal.note(
+            RowKind.PREEMPTION, str(pod.gang.key), "warned", why, pod_uid=pod.uid, details=details
+        )
 
     def suspended(self, pod: ManagedPod, workload: Workload, *, mark: ReclaimMark) -> None:
         """The workload of a gang was suspended, and will be resumed."""

@@ -24,6 +24,7 @@ from kube.api.pod_ender import Ended
 from kube.read.managed_pod import ManagedPod
 from policy.quotas.charge import Charge
 from policy.submission import GangKey, NodeName
+from policy.wording import listing
 from service.clock import Clock
 from service.memory import BoundedMap
 from state.log.records import RowKind
@@ -94,6 +95,16 @@ class Outcomes:
             self._metrics.preemptions.labels(ended_by, cause).inc()
             for tell in self.on_victims:
                 tell(decision)
+
+    def gangs_moved(self, decision: Preempt) -> None:
+        """Gangs are ended so that one with a reservation starts earlier; they fit elsewhere."""
+        gang, moved = decision.request.gang, [str(victim) for victim in decision.victims]
+        self._metrics.preemptions.labels(EndedBy.CELLGATE, "moved").inc()
+        why = f"gang {gang} starts earlier if {listing(moved)} run elsewhere"
+        details = {"victims": moved, "nodes": list(decision.nodes)}
+        self._cluster.journal.note(RowKind.PREEMPTION, str(gang), "moves", why, details=details)
+        for tell in self.on_victims:
+            tell(decision)
 
     def gang_downgraded(self, gang: GangKey, *, by: GangKey | None = None) -> None:
         """A gang runs on without a guarantee: by another gang, or because promises changed."""
@@ -215,6 +226,11 @@ class Outcomes:
         logger.info("gang raised", extra={"gang": subject, "why": why})
 
     # -- pods that end for the sake of other gangs
+
+    def pod_warned(self, pod: ManagedPod, *, why: str, seconds: float) -> None:
+        """A pod will end after the grace that the admins give; the log has one row for a gang."""
+        self._events.warned(pod, why=why, seconds=seconds)
+        self.ends.warned(pod, why=why, seconds=seconds)
 
     def pod_ended(self, pod: ManagedPod, ended: Ended, *, why: str) -> None:
         """A pod is terminating; not reported if its owner or kube-scheduler ended it."""

@@ -7,6 +7,7 @@ from kube.read.managed_pod import ManagedPod
 from kube.read.suspension import ReclaimMark
 from kube.read.workloads import Workload
 from policy.placement import Placement
+from policy.queues.durations import format_duration
 from policy.submission import GangKey
 from policy.wording import count_of
 
@@ -61,8 +62,37 @@ class PodEvents:
         self._write(pod, "ClassRaised", why)
 
     def reserved(self, pod: ManagedPod, reason: str, why: str) -> None:
-        """Say what is reserved for a pod's gang, or why its promised start was put off."""
+        """Say what is reserved for a pod's gang, or what became of it."""
         self._write(pod, reason, why)
+
+    def maintenance(self, pod: ManagedPod, why: str, *, has_begun: bool) -> None:
+        """Say that the node of a pod is, or will be, in maintenance; each once."""
+        reason = "MaintenanceBegan" if has_begun else "MaintenanceAhead"
+        self._write(pod, reason, why, is_warning=True, is_unique=True)
+
+    def overruns(self, pod: ManagedPod, why: str) -> None:
+        """Say that a pod's gang uses leaf cells that are reserved for others by now."""
+        self._write(pod, "ReservationOverrun", why, is_warning=True, is_unique=True)
+
+    def warned(self, pod: ManagedPod, *, why: str, seconds: float) -> None:
+        """Say that a pod will be ended, why and when; once, whichever leader writes it."""
+        message = _warning(why, seconds)
+        self._write(pod, "PreemptionNotice", message, is_warning=True, is_unique=True)
+
+    def workload_warned(
+        self, workload: Workload, *, namespace: str, why: str, seconds: float
+    ) -> None:
+        """Say on a workload that its pods will be ended."""
+        message = _warning(why, seconds)
+        self._write_on(workload, namespace, "PreemptionNotice", message, is_warning=True)
+
+    def swapped(self, pod: ManagedPod, reason: str, why: str) -> None:
+        """Say with which gang a pod's gang was swapped, or why it was not."""
+        self._write(pod, reason, why)
+
+    def start_by(self, pod: ManagedPod, reason: str, why: str) -> None:
+        """Say that a wished start is not likely, or was missed."""
+        self._write(pod, reason, why, is_warning=True, is_unique=True)
 
     def preempted(self, pod: ManagedPod, *, why: str) -> None:
         """Say why a pod is ended; the same Event is written once, whichever leader writes it."""
@@ -125,3 +155,10 @@ class PodEvents:
                 is_unique=is_unique,
             )
         )
+
+
+def _warning(why: str, seconds: float) -> str:
+    return (
+        f"ends in {format_duration(seconds)} (`preemption.grace` of the Queues document), unless "
+        f"the preemption is withdrawn: {why}"
+    )

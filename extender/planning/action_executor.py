@@ -12,8 +12,10 @@ from extender.queue.model import Action, EvictPod, NominatePod, ReleaseHelper, R
 from kube.api.binder import PodRef
 from kube.api.client import KubeClient
 from kube.api.pod_writer import PodWriter
+from kube.marks import ALTERNATIVE_ANNOTATION
 from kube.placement_annotations import placement_annotations
 from policy.errors import BackendError
+from policy.queues.alternatives import read_used
 
 _AT_ONCE: Final = 48
 """Writes under way at the same time: enough to keep an API server busy, and room for bindings."""
@@ -63,10 +65,11 @@ class ActionExecutor:
         reference = PodRef.of(pod)
         with self._pending.writing(pod.uid):
             if isinstance(action, ReleasePod):
+                self._pods.use_alternative(pod.gang.key, read_used(action.alternative))
                 version = await self._writer.release(
                     reference,
                     node=action.placement.node,
-                    annotations=placement_annotations(action.placement),
+                    annotations=placement_annotations(action.placement) | _form(action),
                 )
             elif isinstance(action, ReleaseHelper):
                 version = await self._writer.release_helper(reference, mark=pod.resource_version)
@@ -74,3 +77,8 @@ class ActionExecutor:
                 version = await self._writer.nominate(reference, node=action.node)
             if version is not None:
                 self._pods.note_version(pod.uid, version)
+
+
+def _form(release: ReleasePod) -> dict[str, str]:
+    """Say by which alternative a gang is placed; a pod that stated one keeps it."""
+    return {ALTERNATIVE_ANNOTATION: release.alternative} if release.alternative else {}

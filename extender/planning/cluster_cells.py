@@ -2,13 +2,12 @@
 
 from collections.abc import Collection, Mapping, Sequence
 
-from extender.cells.model import NO_LIMITS, Decision, Part, Seat
+from extender.cells.model import NO_FACTS, NO_LIMITS, Decision, Part, Seat, WaitFacts
 from extender.cluster.cluster import Cluster
 from extender.cluster.journal import DecisionContext
 from extender.feeds.pod_feed import PodSink
 from extender.outcomes.outcomes import EndedBy, Outcomes
 from extender.planning.held_calls import HeldCalls
-from policy.pod_resources import Shortage
 from policy.submission import GangKey, NodeName, PodUid
 from state.log.records import RowKind
 
@@ -39,7 +38,10 @@ class ClusterCells:
         self.domain = cluster.domain
         self.holders = cluster.holders
         self.shadow = cluster.shadow
+        self.moves = cluster.moves
         self.view_seats = cluster.view_seats
+        self.count_kept = cluster.count_kept
+        self.most_leaf_cells = cluster.most_leaf_cells
         self.is_foreign = cluster.members.is_foreign
 
     def apply(
@@ -50,9 +52,8 @@ class ClusterCells:
         now: float,
         limits: Mapping[NodeName, int] = NO_LIMITS,
         parts: Sequence[Part] = (),
-        shortage: Shortage | None = None,
         kept: Sequence[Seat] = (),
-        reserved_for: GangKey | None = None,
+        facts: WaitFacts = NO_FACTS,
     ) -> Decision:
         """Apply a decision about a member, and record it."""
         pod = self._pods.get(decision.request.member)
@@ -62,11 +63,10 @@ class ClusterCells:
             now=now,
             applies_preemption=may_preempt,
             pod=pod.display_name if pod else "",
-            shortage=shortage,
             limits=limits,
             parts=parts,
             kept=kept,
-            reserved_for=reserved_for,
+            facts=facts,
         )
         decision = self.cluster.apply(decision, candidate_nodes=candidate_nodes, context=context)
         self.outcomes.decided(decision, ended_by=EndedBy.CELLGATE if may_preempt else None)

@@ -10,9 +10,9 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
+from extender.defaults import HOLD_SECONDS
 from extender.planning.pending_writes import PendingWrites
 from extender.queue.held_bindings import Verdict
-from extender.settings import HOLD_SECONDS
 from policy.errors import RequestError
 from policy.submission import PodUid
 

@@ -78,6 +78,7 @@ class PlanningLoop:
             run_times=ranks.run_times if ranks else None,
         )
         self.ranking = self._gangs.ranking
+        self.seen = self._gangs.seen
         self.reservations = self._gangs.reservations
         self.on_reservations: list[OnReservations] = []
         """Callbacks that run with reservations that have changed, and gangs that use gaps."""
@@ -312,14 +313,18 @@ class PlanningLoop:
         return step.to_prepare
 
     async def _wait_for_news(self) -> None:
-        # Without news, too: pauses and leases end with time.
-        await wait_up_to(_STEP_EVERY_SECONDS, self._news)
+        # Without news, too: pauses and leases end with time. Windows begin and end on time.
+        due, now = self.reservations.calendar.next_time(), self._clock.now().timestamp()
+        seconds = _STEP_EVERY_SECONDS if due is None else min(_STEP_EVERY_SECONDS, due - now)
+        await wait_up_to(max(0.0, seconds), self._news)
         self._news.clear()
 
     def _report(self, step: StepResult, *, now: float) -> None:
         if step.reservations or step.backfilled:
             for tell in self.on_reservations:
                 tell(step.reservations, step.backfilled)
+        for decision in step.moves:
+            self._outcomes.gangs_moved(decision)
         for pod, reason in self._held.take_due(now):
             entry = self._outcomes.waiting.gangs.get(gang_of(pod))
             told = entry.reason.code if entry is not None else None

@@ -59,6 +59,7 @@ class PodRanks:
             pinned=_pinned(first),
             asked=self._pods.workloads.first_asked(first),
             run_time=self.run_times.expected(gang),
+            start_by=first.start_by,
         )
 
     def _priority(self, pod: ManagedPod) -> int:

@@ -1,26 +1,35 @@
 """Tells owners about reservations, and keeps the promise ledger.
 
-A reservation that is made or slips is an Event on a pod of its gang, a log line and a metric, and
-is written to the database. The next leader reads the promises in force before it makes new ones, so
-that a sticky reservation survives a change of leaders. Nothing waits for the database: without it
-promises are written later, and a new leader starts without the old ones after a while.
+A reservation that is made or slips, or that ends before its gang starts, is an Event on a pod of
+its gang, a log line and a metric, and is written to the database. The next leader reads the
+promises in force before it makes new ones, so that a sticky reservation survives a change of
+leaders. Nothing waits for the database: without it promises are written later, and a new leader
+starts without the old ones after a while; those that it has replaced by then end when it reads
+them.
 """
 
 import asyncio
 import logging
 from collections.abc import Callable, Sequence
-from datetime import UTC, datetime, timedelta
+from dataclasses import replace
+from datetime import datetime, timedelta
 from typing import Final, NoReturn
 
 from extender.feeds.pod_feed import PodSink
 from extender.metrics import ExtenderMetrics
 from extender.outcomes.pod_events import PodEvents
 from extender.planning.promise_rows import from_row, to_row
-from extender.queue.reserve.model import Reservation
+from extender.queue.reserve.model import Reservation, ReservationEnd, SlipCause
 from extender.queue.reserve.reservations import Reservations
-from extender.queue.reserve.sentences import end_sentence, reserved_sentence, slip_sentence
+from extender.queue.reserve.sentences import (
+    end_sentence,
+    overrun_sentence,
+    reserved_sentence,
+    slip_sentence,
+)
 from policy.errors import BackendError, ConflictError
 from policy.submission import GangKey
+from policy.wording import moment
 from service.clock import Clock
 from service.memory import BoundedMap
 from state.ledger.ledger import LeaderTerm
@@ -32,11 +41,8 @@ _RETRY_SECONDS: Final = 5.0
 _SHOWN: Final = timedelta(days=1)
 """How long ended promises are shown."""
 _MOST_ENDED: Final = 5_000
-
-
-def show_time(seconds: float) -> str:
-    """Show a time as people read it."""
-    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+_EXPECTED: Final = frozenset({ReservationEnd.STARTED, ReservationEnd.GONE})
+"""Ends that owners need no word about."""
 
 
 class PromiseKeeper:
@@ -93,20 +99,32 @@ class PromiseKeeper:
     def _tell(self, one: Reservation, before: Reservation | None) -> None:
         if one.end is not None:
             self._metrics.reservations_ended.labels(one.end).inc()
-            self._log(one, end_sentence(one.end))
+            self._tell_end(one, one.end)
             return
         if before is None:
             self._metrics.reservations_made.inc()
-            self._tell_owner(one, "Reserved", reserved_sentence(one, show_time))
+            self._tell_owner(one, "Reserved", reserved_sentence(one, moment))
         for slip in one.slips[len(before.slips) if before is not None else 0 :]:
             self._metrics.reservation_slips.labels(slip.cause).inc()
-            self._tell_owner(one, "ReservationSlipped", slip_sentence(slip, show_time))
+            self._tell_owner(one, "ReservationSlipped", slip_sentence(slip, moment))
+            if one.entry is not None and slip.cause is SlipCause.OVERRUN and slip.gang is not None:
+                self._tell_late(one, slip.gang)
+
+    def _tell_end(self, one: Reservation, end: ReservationEnd) -> None:
+        if end in _EXPECTED:
+            self._log(one, end_sentence(end))
+        else:
+            self._tell_owner(one, "ReservationEnded", end_sentence(end))
 
     def _tell_owner(self, one: Reservation, reason: str, text: str) -> None:
         self._log(one, text)
         pod = next((pod for pod in self._pods.of_gang(one.gang) if pod.node is None), None)
         if pod is not None:
             self._events.reserved(pod, reason, text)
+
+    def _tell_late(self, one: Reservation, late: GangKey) -> None:
+        for pod in list(self._pods.of_gang(late))[:1]:
+            self._events.overruns(pod, overrun_sentence(one, moment))
 
     def _log(self, one: Reservation, text: str) -> None:
         logger.info("reservation changed", extra={"gang": str(one.gang), "why": text})
@@ -140,9 +158,13 @@ class PromiseKeeper:
         for one in found:
             if one.end is not None:
                 self.ended[one.gang] = one
-        promised = {one.gang: one for one in found if one.end is None}
+        in_force = [one for one in found if one.end is None]
         made = {one.gang: one for one in self._reservations.in_force()}
-        self._told = {**promised, **made}
+        self._told = {**{one.gang: one for one in in_force}, **made}
+        for one in in_force:
+            if to_row(one).made_at != to_row(self._told[one.gang]).made_at:
+                at = self._clock.now().timestamp()
+                self._save(replace(one, end=ReservationEnd.REPLACED, ended_at=at))
         self._reservations.restore(self._told.values())
         self._reservations.is_open = True
         return True

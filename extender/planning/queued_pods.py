@@ -48,4 +48,8 @@ class QueuedPods:
             user=pod.charged_user,
             group=pod.charged_group,
             class_name=pod.charged_class or "",
+            start_by=pod.start_by,
+            alternatives=pod.alternatives,
+            forms=pod.forms,
+            alternative=pod.alternative,
         )

@@ -136,7 +136,7 @@ class QuotaQueue:
         too_much: dict[Hashable, tuple[Charge, tuple[Exceeded, ...]]] = {}
         for pod, *others in self.by_rank(freed):
             charge = self._due(pod, others)
-            if charge is None or self.is_held(pod):
+            if charge is None:
                 continue
             smaller, lacks = too_much.get(_kind(charge), (None, ()))
             if _is_at_least(charge, smaller):
@@ -203,7 +203,8 @@ class QuotaQueue:
     def by_rank(self, freed: Collection[Scope] | None = None) -> list[list[ManagedPod]]:
         """Return the pods of every gang that waits, or of those charged to some accounts.
 
-        Of equal ranks the lowest key comes first, as for cells: every leader has the same order.
+        A gang that a user holds is not charged meanwhile, so it has no place. Of equal ranks the
+        lowest key comes first, as for cells: every leader has the same order.
         """
         found = (
             self._members(charged, waiting.gang)
@@ -211,7 +212,7 @@ class QuotaQueue:
             if freed is None or any(scope in freed for scope in waiting.scopes)
         )
         return sorted(
-            (pods for pods in found if pods),
+            (pods for pods in found if pods and not self.is_held(pods[0])),
             key=lambda pods: (self._rank_of(pods), charged_gang(pods[0])),
         )
 

@@ -6,8 +6,10 @@ decision, which it gets through `ports.Cells`. Calls to Kubernetes, time and met
 here: `extender.planning` runs the planner and takes its actions. Imports: `policy` and
 `extender.cells`.
 
+alternatives     Gangs that may run in several forms
 attempts         Actions in progress and their retries, one at a time for each pod
 contended_nodes  Nodes on which nominated pods block each other
+etiquette        How running gangs are protected from gangs that wait
 forecast         How long gangs are expected to run
 gang_planner     GangPlanner: the state of every queued gang, and its steps
 held_bindings    Bindings that are held until the whole gang can be bound
@@ -23,6 +25,7 @@ reserve          Reservations: large gangs start, too, and small ones use the ga
 room_search      Decisions that respect CPU, memory and the rest of the room on nodes
 seen_gangs       All gangs by key and by pod, and which have changed
 order/           The order of gangs by the Queues document
+variants         What would let a waiting gang start earlier, and what could start now
 waiting_gangs    The queue of waiting gangs, in order of rank and in lines
 wanted_actions   The actions that a gang needs
 withdrawals      Places that are taken back from gangs

@@ -18,6 +18,7 @@ from math import inf
 from extender.cells.freed_cells import FreedCells
 from extender.cells.model import Place, Preempt, Reject, Wait
 from extender.cells.views.listings import Stepwise
+from extender.queue.alternatives.forms import decide_forms, settle_form
 from extender.queue.attempts import Attempts
 from extender.queue.contended_nodes import ContendedNodes
 from extender.queue.held_bindings import GivenUp, HeldBindings
@@ -39,8 +40,8 @@ from extender.queue.order.ranking import Ranking
 from extender.queue.ports import BindCalls, Cells, Nodes, RunTimes, UnknownRunTimes
 from extender.queue.queued_gang import PriorityOf, QueuedGang
 from extender.queue.refused_places import RefusedPlaces
-from extender.queue.reserve.backfill import decide_beside
 from extender.queue.reserve.reservations import Reservations
+from extender.queue.reserve.room_bounds import RoomBounds
 from extender.queue.seen_gangs import SeenGangs
 from extender.queue.waiting_gangs import WaitingGangs
 from extender.queue.wanted_actions import (
@@ -70,7 +71,7 @@ class GangPlanner:
     ) -> None:
         self._cells = cells
         self._nodes = nodes
-        self._seen = SeenGangs()
+        self.seen = self._seen = SeenGangs()
         self.note_finished = self._seen.note_finished
         self._waiting = WaitingGangs()
         self.ranking = Ranking(
@@ -104,6 +105,9 @@ class GangPlanner:
             ranking=self.ranking,
         )
         """Cells that are kept for gangs which wait for long."""
+        self._bounds = RoomBounds(
+            cells, self.reservations.gaps, seen=self._seen, waiting=self._waiting
+        )
         self.lose_node = self._places.lose_node
         self.expire = self._places.expire
         self.unseat = self._places.unseat
@@ -215,6 +219,7 @@ class GangPlanner:
         self._handle_due(now)
         self._settle_changed(step, now=now)
         self.reservations.gather()
+        self._bounds.correct(now=now)
         self._plan_first(step, now=now)
         self.reservations.update(step)
         step.notices = self._notices.take(now)
@@ -222,7 +227,7 @@ class GangPlanner:
 
     def _plan_first(self, step: StepResult, *, now: float) -> None:
         for _ in range(_GANGS_PER_STEP):
-            key = self._waiting.first()
+            key = self._waiting.first(self._bounds.lack)
             if key is None or self._in_flight.is_crowded:
                 return
             gang = self._seen[key]
@@ -234,7 +239,7 @@ class GangPlanner:
             self._settle_changed(step, now=now)
             if gang.victims:
                 break  # such a decision takes as long as many others
-        step.has_more = self._waiting.first() is not None
+        step.has_more = self._waiting.first(self._bounds.lack) is not None
 
     def _handle_due(self, now: float) -> None:
         """Give up places that stay refused, retry failed actions, renew leases."""
@@ -273,6 +278,7 @@ class GangPlanner:
         """Bring a gang into the state that its pods imply, and start the actions that it needs."""
         if not still_preempts(gang, self._cells):
             gang.victims = ()
+        settle_form(gang, self._cells)
         self._seen.note_unfinished(gang, now=now)
         self.held.review(gang)
         for uid in self.held.refused_members(gang):
@@ -344,7 +350,7 @@ class GangPlanner:
         if disagreement is not None:
             self._refuse(gang, disagreement)
             return
-        decisions = decide_beside(
+        decisions = decide_forms(
             gang, self.reservations.gaps, cells=self._cells, nodes=self._nodes, now=now
         )
         gang.victims = ()
@@ -368,6 +374,7 @@ class GangPlanner:
 
     def _refuse(self, gang: QueuedGang, decision: Wait | Reject | Preempt) -> None:
         # Its shape is new: a gang that preempts, or whose members disagree, is like no other.
+        settle_form(gang, self._cells)
         self._waiting.put(gang.key, shape_now(gang, self._cells), self.ranking.of(gang))
         self._waiting.refuse(gang.key, lack_of(decision))
         waiting = unplaced(gang, self._cells) or gang.lowest_first()

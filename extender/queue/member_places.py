@@ -5,7 +5,7 @@ from dataclasses import replace
 from math import inf
 from typing import Protocol
 
-from extender.cells.answers import for_lack, for_reservation
+from extender.cells.answers import with_facts
 from extender.cells.model import (
     Decision,
     KnownSizes,
@@ -60,17 +60,17 @@ def may_start(gang: QueuedGang, cells: Cells) -> bool:
 
 def shape_now(gang: QueuedGang, cells: Cells) -> GangShape:
     """Return what a gang asks for now."""
-    is_unique = (
-        gang.has_begun or gang.victims or gang.has_reservation or gang.disagreement() is not None
-    )
+    holds = gang.has_begun or gang.victims or gang.has_reservation or gang.form
+    is_unique = holds or gang.disagreement() is not None
     return shape_of(
         gang.first.request,
         [*(pod.request.leaf_count for pod in unplaced(gang, cells)), *gang.missing_late()],
         needs=gang.node_wishes(),
-        nodes=tuple(sorted(gang.refused_nodes)),
+        nodes=(tuple(sorted(gang.refused_nodes)), gang.covered),
         own=gang.key if is_unique else None,
         may_preempt=gang.first.may_preempt,
         run=gang.run_class,
+        forms=gang.first.forms,
     )
 
 
@@ -104,8 +104,7 @@ def preview_unplaced(gang: QueuedGang, cells: Cells, search: Search) -> Decision
     if disagreement is not None:
         return disagreement
     choice = search.choose(_requests(gang, unplaced(gang, cells), cells)[0])
-    lacking = for_lack(choice.decision, choice.shortage)
-    return for_reservation(lacking, choice.reserved_for)
+    return with_facts(choice.decision, choice.facts)
 
 
 def _requests(
@@ -161,9 +160,8 @@ def _decide_all(
             now=now,
             limits=choice.limits,
             parts=choice.parts,
-            shortage=choice.shortage,
             kept=choice.kept,
-            reserved_for=choice.reserved_for,
+            facts=choice.facts,
         )
         decisions.append(decision)
         if isinstance(decision, Wait) and not is_whole:

@@ -2,11 +2,12 @@
 
 from collections import Counter
 from collections.abc import Hashable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
-from extender.cells.model import MemberRequest, Reason
+from extender.cells.model import MemberRequest, Preempt, Reason
 from extender.queue.reserve.model import Reservation
 from policy.placement import Placement
+from policy.queues.alternatives import Alternative, GangTerms
 from policy.submission import GangKey, NodeName, PodUid
 
 PodRank = tuple[tuple[int, str], ...]
@@ -115,6 +116,14 @@ class QueuedPod:
     """The group that is charged for it."""
     class_name: str = ""
     """The class that it is ranked in."""
+    start_by: float | None = None
+    """When its owner wishes its gang to start, in seconds since 1970."""
+    alternatives: tuple[Alternative, ...] = ()
+    """Other forms in which its gang may run."""
+    forms: tuple[GangTerms, ...] = ()
+    """What it asks for, and what it asks for by each alternative; none without alternatives."""
+    alternative: str = ""
+    """The alternative by which it was placed, as it states it."""
 
     @property
     def uid(self) -> PodUid:
@@ -130,6 +139,16 @@ class QueuedPod:
     def is_helper(self) -> bool:
         """Whether it is a member without leaf cells: kube-scheduler chooses its node."""
         return self.request.leaf_count == 0
+
+    def in_form(self, number: int) -> "QueuedPod":
+        """Return it as it is by an alternative; 0: as it asks."""
+        if number >= len(self.forms):
+            return self
+        form = self.forms[number]
+        request = replace(
+            self.request, vc=form.vc, leaf_type=form.leaf_type, gang_min=form.gang_min
+        )
+        return self if request == self.request else replace(self, request=request)
 
     @property
     def asked(self) -> float:
@@ -148,6 +167,8 @@ class ReleasePod:
 
     uid: PodUid
     placement: Placement
+    alternative: str = ""
+    """The alternative by which its gang is placed, and why; empty: as it asks."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -202,6 +223,8 @@ class StepResult:
     """Whether more gangs wait to be planned than one step handles."""
     reservations: list[Reservation] = field(default_factory=list)
     """Reservations that were made, have slipped or ended."""
+    moves: list[Preempt] = field(default_factory=list)
+    """Gangs with a reservation for which others are moved from now on."""
     backfilled: list[GangKey] = field(default_factory=list)
     """Gangs that use cells which are reserved for later."""
     to_prepare: MemberRequest | None = None

@@ -4,14 +4,18 @@ from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from typing import Protocol
 
 from extender.cells.model import (
+    NO_FACTS,
     NO_LIMITS,
     Decision,
     KnownSizes,
     MemberRequest,
+    MovableGang,
+    Moves,
     Part,
     Seat,
     SeatsView,
     Shadow,
+    WaitFacts,
 )
 from extender.queue.forecast.model import NOTHING_KNOWN, RunTime
 from policy.placement import Placement
@@ -57,8 +61,28 @@ class Cells(Protocol):
     ) -> Shadow | None:
         """Return when and where a gang could start if others end then; nothing changes."""
 
+    def moves(
+        self,
+        request: MemberRequest,
+        *,
+        movable: Sequence[MovableGang],
+        most_cost: float,
+        candidate_nodes: Collection[NodeName],
+        kept: Sequence[Seat] = (),
+    ) -> Moves | None:
+        """Return which opportunistic gangs could run elsewhere, so that one of them fits."""
+
     def view_seats(self, domain: VcName | None, seats: Iterable[Seat]) -> SeatsView:
         """Return the state of seats that are kept for a gang of a domain."""
+
+    def count_kept(self, domain: VcName | None, seats: Iterable[Seat]) -> int:
+        """Count the free leaf cells of seats that other gangs of a domain leave alone."""
+
+    def most_leaf_cells(self, request: MemberRequest) -> int | None:
+        """Return an upper bound of the leaf cells that a gang without places can get now.
+
+        None if there is no such bound.
+        """
 
     def is_ready(self, request: MemberRequest) -> bool:
         """Tell whether a decision about a gang takes no long time to prepare."""
@@ -71,14 +95,12 @@ class Cells(Protocol):
         now: float,
         limits: Mapping[NodeName, int] = NO_LIMITS,
         parts: Sequence[Part] = (),
-        shortage: Shortage | None = None,
         kept: Sequence[Seat] = (),
-        reserved_for: GangKey | None = None,
+        facts: WaitFacts = NO_FACTS,
     ) -> Decision:
         """Apply what `plan` decided last; return it with its final reason.
 
-        `shortage` is what nodes lack beside leaf cells, if only for that the gang waits;
-        `reserved_for` is the gang with the reservation for which alone it waits.
+        `facts` are what the reason says beyond what the engine knows.
         """
 
     def forget_member(self, member: PodUid) -> None:
@@ -176,6 +198,9 @@ class RunTimes(Protocol):
     def remaining(self, gang: GangKey, *, now: float) -> RunTime:
         """Return how long a gang that runs is expected to run from now on."""
 
+    def elapsed(self, gang: GangKey) -> float | None:
+        """Return for how long a gang has run; None if that is not known."""
+
 
 class UnknownRunTimes:
     """Nothing is known about any run time: no gang is expected to end."""
@@ -187,3 +212,7 @@ class UnknownRunTimes:
     def remaining(self, gang: GangKey, *, now: float) -> RunTime:
         """Say that nothing is known."""
         return NOTHING_KNOWN
+
+    def elapsed(self, gang: GangKey) -> float | None:
+        """Say that nothing is known."""
+        return None

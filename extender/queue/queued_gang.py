@@ -38,6 +38,8 @@ class QueuedGang:
     """Helpers whose gate is lifted, and that were refused because the gang had no places."""
     victims: tuple[GangKey, ...] = ()
     """The gangs that it preempts at present."""
+    moved: tuple[GangKey, ...] = ()
+    """The opportunistic gangs that are ended so that it starts earlier; they fit elsewhere."""
     has_reserved: bool = False
     """Whether the cells of its victims are reserved for it. Where the cells must first be mapped in
     another way they cannot be reserved: the victims end, and the gang is planned again."""
@@ -45,6 +47,8 @@ class QueuedGang:
     """Whether cells are reserved for it until others have ended."""
     run_class: int = 0
     """A class of expected run times, the shortest first; only short runs use reserved cells."""
+    covered: tuple[str, ...] = ()
+    """The advance reservations whose cells it may use."""
     waits_since: float = -inf
     """The gang is ranked as if it had asked then, unless it is younger; until it is planned."""
     noticed: Reason | None = None
@@ -55,6 +59,10 @@ class QueuedGang:
     """Members that have succeeded, by the UID of their workload."""
     late: tuple[int, ...] = ()
     """The leaf cells of each member that is created only after others are Ready."""
+    form: int = 0
+    """The alternative by which it is planned or has its places; 0: as its pods ask."""
+    form_note: str = ""
+    """Why it has its places by an alternative, for its pods; empty: as they ask."""
     _awaits_since: float | None = None
     """Since when only members are missing that are created later."""
     _in_order: list[QueuedPod] | None = None
@@ -64,9 +72,17 @@ class QueuedGang:
 
     def put(self, pod: QueuedPod) -> None:
         """Note a pod that appeared or changed."""
-        self.pods[pod.uid] = pod
+        self.pods[pod.uid] = pod.in_form(self.form)
         self.late = max(self.late, pod.late, key=len)
         self._forget_derived()
+
+    def take_form(self, number: int, note: str = "") -> None:
+        """Change what its members ask for to one of its alternatives; 0: to what they ask."""
+        self.form_note = note
+        if number != self.form:
+            self.form = number
+            self.pods = {uid: pod.in_form(number) for uid, pod in self.pods.items()}
+            self._forget_derived()
 
     def remove(self, uid: PodUid) -> None:
         """Remove a pod."""
@@ -263,7 +279,9 @@ def _at_priority(pod: QueuedPod, rank: int) -> QueuedPod:
 
 def _gang_terms(pod: QueuedPod) -> dict[str, int | str | None]:
     """Return what all members of a gang must agree on, by the names that users know."""
-    return {"gang size": pod.gang_size, **terms(pod.request)}
+    listed = "; ".join(map(str, pod.alternatives)) if pod.alternatives else None
+    asked = pod.in_form(0).request
+    return {"gang size": pod.gang_size, **terms(asked), "alternatives": listed}
 
 
 def _helper_terms(pod: QueuedPod) -> dict[str, int | str | None]:

@@ -15,6 +15,7 @@ from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, S
 from dataclasses import dataclass, field, replace
 
 from extender.cells.model import (
+    NO_FACTS,
     OPPORTUNISTIC,
     Decision,
     MemberRequest,
@@ -24,12 +25,12 @@ from extender.cells.model import (
     Reject,
     Seat,
     Wait,
+    WaitFacts,
 )
 from extender.queue.model import QueuedPod
 from extender.queue.ports import Cells, Nodes
 from extender.queue.queued_gang import QueuedGang
-from policy.pod_resources import Shortage
-from policy.submission import GangKey, NodeName, PodUid
+from policy.submission import NodeName, PodUid
 
 _TRIES = 12
 _NO_NODES: dict[NodeName, None] = {}
@@ -46,11 +47,10 @@ class Choice:
     """The members by the nodes that they may use, where they were placed apart."""
     seats: Mapping[PodUid, NodeName] = field(default_factory=dict)
     """The node of each member, where they were placed apart."""
-    shortage: Shortage | None = None
     kept: Sequence[Seat] = ()
     """Seats of other gangs that were left alone."""
-    reserved_for: GangKey | None = None
-    """The gang with the reservation for which alone the gang waits."""
+    facts: WaitFacts = NO_FACTS
+    """What the reason says beyond what the engine knows."""
 
 
 class RoomSearch:
@@ -158,7 +158,7 @@ class RoomSearch:
         if not is_waiting or isinstance(self._plan(request, all_nodes), Wait):
             return found
         shortage = self._nodes.shortage(self._needs, without=self._closed)
-        return replace(found, shortage=shortage)
+        return replace(found, facts=WaitFacts(shortage=shortage))
 
     def _search(
         self,

@@ -8,7 +8,7 @@ shapes that wait in one pool, not on the number of gangs.
 """
 
 from bisect import insort
-from collections.abc import Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable
 from heapq import heappop, heappush
 from itertools import count
 
@@ -16,8 +16,15 @@ from extender.cells.freed_cells import FreedCells
 from extender.queue.lines.gang_places import GangPlaces, Place, Rank, take_out
 from extender.queue.lines.kinds import Line, LineKind
 from extender.queue.lines.shapes import GangShape, Pool, ShapeKind, pool_of
-from extender.queue.lines.sleepers import Lack, Sleepers
-from policy.submission import GangKey
+from extender.queue.lines.sleepers import GAPS, Lack, Sleepers
+from policy.submission import GangKey, VcName
+
+LackOf = Callable[[GangShape, GangKey], Lack | None]
+"""What the first gang of a line certainly lacks; None if it has to be planned."""
+
+
+def _no_bound(_: GangShape, __: GangKey) -> Lack | None:
+    return None
 
 
 class WaitingGangs:
@@ -48,6 +55,8 @@ class WaitingGangs:
         """Leaf cells that became free since then."""
         self._grown: dict[Hashable, None] = {}
         """Needs for which nodes have more room since then."""
+        self._unbound: dict[VcName, bool] = {}
+        """VCs of which cells are not reserved any more, and whether that may help others."""
 
     # -- gangs
 
@@ -68,7 +77,8 @@ class WaitingGangs:
         key = shape.kind
         kind = self._kinds.get(key)
         if kind is None:
-            kind = self._kinds[key] = LineKind(key, pool_of(shape.request))
+            pool, others = pool_of(shape.request), shape.other_pools
+            kind = self._kinds[key] = LineKind(key, pool, other_pools=others)
             for need in shape.needs:
                 self._needing.setdefault(need, {})[kind] = None
         line = kind.lines.get(shape)
@@ -130,6 +140,14 @@ class WaitingGangs:
             del self._paused[gang]
         return resumed
 
+    def plan_again(self, gang: GangKey) -> None:
+        """Let a gang be planned once, whatever is known of its line."""
+        entry = self._entries.get(gang)
+        if entry is not None:
+            place = entry[1], gang
+            take_out(self._new, place)
+            insort(self._new, place)
+
     # -- order
 
     def pool(self, gang: GangKey) -> Pool | None:
@@ -137,10 +155,20 @@ class WaitingGangs:
         entry = self._entries.get(gang)
         return None if entry is None else entry[0].kind.pool
 
-    def first(self) -> GangKey | None:
-        """Return the best ranked gang that may fit."""
+    def rank(self, gang: GangKey) -> Rank:
+        """Return the rank of a gang that waits."""
+        return self._entries[gang][1]
+
+    def first(self, lack: LackOf = _no_bound) -> GangKey | None:
+        """Return the best ranked gang that may fit; `lack` rules lines out without a plan."""
         self._apply_wake()
-        while self._heads and not self._is_current(*self._heads[0]):
+        while self._heads:
+            (_, gang), _, line = self._heads[0]
+            if self._is_current(*self._heads[0]):
+                lacking = lack(line.shape, gang)
+                if lacking is None:
+                    break
+                self._rule_out(line, lacking)
             heappop(self._heads)
         heads = [place for place, _, _ in self._heads[:1]]
         return min([*heads, *self._new[:1]])[1] if heads or self._new else None
@@ -161,8 +189,18 @@ class WaitingGangs:
         self._apply_wake()
         line, rank = self._entries[gang]
         take_out(self._new, (rank, gang))
-        line.kind.refuse(line, fits_no_gap=lack is Lack.GAP)
+        self._refuse(line, lack)
+
+    def _refuse(self, line: Line, lack: Lack) -> None:
+        line.kind.refuse(line, fits_no_gap=lack in GAPS)
         self._sleepers.add(line.kind, lack)
+
+    def _rule_out(self, line: Line, lack: Lack) -> None:
+        if lack in GAPS:
+            self._refuse(line, lack)
+        else:
+            line.kind.rule_out(line)
+            self._sleepers.add(line.kind, lack)
 
     def wake(self, freed: FreedCells | None = None) -> None:
         """Leaf cells became free; None: every line may fit now."""
@@ -171,13 +209,23 @@ class WaitingGangs:
         else:
             self._freed[freed] = None
 
+    def wake_bound(self, vc: VcName | None, *, others: bool) -> None:
+        """Cells of a VC, or of all, are not reserved any more.
+
+        `others` tells whether opportunistic gangs left these cells alone, too.
+        """
+        if vc is None:
+            self.wake()
+        else:
+            self._unbound[vc] = others or self._unbound.get(vc, False)
+
     def wake_needing(self, needs: Iterable[Hashable]) -> None:
         """Nodes have more room for some needs: lines with these needs may fit now."""
         self._grown.update(dict.fromkeys(needs))
 
     def _apply_wake(self) -> None:
         """Retry lines after events; many events of one pool cost no more than one."""
-        if not (self._is_woken or self._freed or self._grown):
+        if not (self._is_woken or self._freed or self._grown or self._unbound):
             return
         for kind in self._woken():
             self._sleepers.remove(kind)
@@ -187,6 +235,7 @@ class WaitingGangs:
         self._is_woken = False
         self._freed.clear()
         self._grown.clear()
+        self._unbound.clear()
 
     def _woken(self) -> Iterable[LineKind]:
         """Return the kinds that may fit since the last events."""
@@ -196,6 +245,8 @@ class WaitingGangs:
         found: dict[LineKind, None] = {}
         for freed in self._freed:
             found |= dict.fromkeys(self._sleepers.helped_by(freed))
+        for vc, others in self._unbound.items():
+            found |= dict.fromkeys(self._sleepers.bound_by(vc, others=others))
         for need in self._grown:
             kinds = self._needing.get(need, {})
             found |= {kind: None for kind in kinds if kind in self._sleepers}

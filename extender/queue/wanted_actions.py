@@ -3,13 +3,22 @@
 from collections.abc import Iterable
 from typing import assert_never
 
-from extender.cells.answers import preempted
+from extender.cells.answers import moved, preempted
 from extender.queue.contended_nodes import ContendedNodes
-from extender.queue.member_places import is_bound, may_start
-from extender.queue.model import Action, EvictPod, NominatePod, ReleaseHelper, ReleasePod
+from extender.queue.member_places import is_bound, may_start, unplaced
+from extender.queue.model import (
+    Action,
+    EvictPod,
+    NominatePod,
+    QueuedPod,
+    ReleaseHelper,
+    ReleasePod,
+)
 from extender.queue.ports import Cells
 from extender.queue.queued_gang import QueuedGang
 from extender.queue.seen_gangs import SeenGangs
+from policy.queues.alternatives import read_used
+from policy.submission import GangKey
 
 
 def wanted_actions(gang: QueuedGang, cells: Cells, contended: ContendedNodes) -> list[Action]:
@@ -18,6 +27,7 @@ def wanted_actions(gang: QueuedGang, cells: Cells, contended: ContendedNodes) ->
         *_for_members(gang, cells, contended),
         *void_nominations(gang, cells),
         *_for_victims(gang, cells),
+        *_for_moved(gang, cells),
     ]
 
 
@@ -38,7 +48,9 @@ def is_wanted(action: Action, gangs: SeenGangs, cells: Cells, contended: Contend
     match action:
         case EvictPod(preemptor=preemptor, victim=victim):
             gang = gangs.find(preemptor)
-            return gang is not None and victim in gang.victims and still_preempts(gang, cells)
+            if gang is None or victim in _moved(gang, cells):
+                return gang is not None
+            return victim in gang.victims and still_preempts(gang, cells)
         case ReleasePod(uid=uid, placement=placement):
             return cells.placement(uid) == placement
         case ReleaseHelper(uid=uid):
@@ -73,10 +85,27 @@ def _for_members(gang: QueuedGang, cells: Cells, contended: ContendedNodes) -> I
         placement = None if is_bound(pod, cells) else cells.placement(pod.uid)
         if placement is None:
             continue
-        if pod.is_gated or pod.placement != placement:
-            yield ReleasePod(uid=pod.uid, placement=placement)
+        if pod.is_gated or pod.placement != placement or _is_misstated(gang, pod):
+            yield ReleasePod(uid=pod.uid, placement=placement, alternative=gang.form_note)
         elif pod.nominated != (node := contended.nomination(pod)):
             yield NominatePod(uid=pod.uid, node=node)
+
+
+def _is_misstated(gang: QueuedGang, pod: QueuedPod) -> bool:
+    """Tell whether a pod states another form than that in which its gang is placed."""
+    return bool(pod.forms) and read_used(pod.alternative) != gang.form
+
+
+def _moved(gang: QueuedGang, cells: Cells) -> tuple[GangKey, ...]:
+    """Return the gangs that are moved for a gang, for as long as it has no place."""
+    return gang.moved if gang.moved and unplaced(gang, cells) else ()
+
+
+def _for_moved(gang: QueuedGang, cells: Cells) -> Iterable[Action]:
+    for victim in _moved(gang, cells):
+        reason = moved(victim, by=gang.first.request)
+        for uid in filter(cells.is_bound, sorted(cells.members_of(victim))):
+            yield EvictPod(uid=uid, victim=victim, preemptor=gang.key, reason=reason)
 
 
 def _for_victims(gang: QueuedGang, cells: Cells) -> Iterable[Action]:

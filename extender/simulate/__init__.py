@@ -11,4 +11,8 @@ Imported by `inspection` and by the wiring.
     admission  what the webhook would decide: identity, rules, quotas, what can never start
     standing   what the submitter holds, and the charge of the pod's gang, from the ledger
     places     what the planner would decide about the pod's whole gang
+    gang_variants  what would let a waiting gang start earlier
+    start_windows  what can start now in each VC, and until when
+    search_turns  turns for searches that callers ask for
+    open_vcs   the VCs that are open to a user, and in which a gang keeps its class
 """

@@ -8,6 +8,7 @@ from uuid import uuid4
 from extender.feeds.pod_feed import PodSink
 from extender.simulate.standing import read_standing
 from extender.simulate.submitted import SimulatedUser, as_stored, as_submitted
+from kube.admission.alternatives import check_forms
 from kube.admission.decision_patch import decision_patch
 from kube.admission.live_count import check_count
 from kube.admission.patches import apply_patch
@@ -139,7 +140,7 @@ class AdmissionSimulator:
         pod = self._pods.read(dict(obj))
         if pod is None or pod.is_helper:
             return None
-        is_default = priorities.is_default
+        is_default, pod = priorities.is_default, pod.in_form(0)
         return without_unlisted_default(pod, classes=policy.classes, is_default=is_default)
 
     async def _find_group(self, pod: ManagedPod) -> PodGroup | None:
@@ -166,6 +167,8 @@ class AdmissionSimulator:
         if standing.problem is not None:
             problems.append(standing.problem)
         await self._facts.refresh_if_old()
+        if standing.earlier is None:
+            check_forms(request.charge, standing.occupancy)
         made = decide(
             request.charge,
             usage=standing.usage,

@@ -1,7 +1,8 @@
 """What the planner would decide about a pod and the rest of its gang, if they were created now."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import replace
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, replace
 from math import inf
 from typing import Any
 
@@ -13,15 +14,29 @@ from extender.feeds.pod_feed import PodSink
 from extender.feeds.pod_needs import PodNeeds
 from extender.planning.cluster_cells import ClusterCells
 from extender.planning.queued_pods import QueuedPods
+from extender.queue.alternatives.forms import preview_forms
 from extender.queue.member_places import unready_request
 from extender.queue.notices import full_gang
 from extender.queue.queued_gang import QueuedGang
-from extender.queue.reserve.backfill import Guards, preview_beside
+from extender.queue.reserve.backfill import Guards
+from extender.queue.variants.trials import Assume
 from kube.read.managed_pod import ManagedPod
 from kube.read.pod_resources import read_node_pod
 from policy.errors import RequestError
 from policy.submission import NodeName, PodUid
 from service.clock import Clock
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ImaginedGang:
+    """A gang that does not exist, as the planner would see it."""
+
+    gang: QueuedGang
+    pod: ManagedPod
+    """The pod that was given."""
+    assume: Assume
+    """Lets nodes know its members for a moment."""
+
 
 ReasonToHold = Callable[[ManagedPod], Reason | None]
 """What a gated pod waits for before it can be planned."""
@@ -75,6 +90,26 @@ class PlaceSimulator:
             yield from self._cells.cluster.prepare_stepwise(unready)
         return self._place(pod, stored, nodes)
 
+    def imagine(self, stored: Mapping[str, Any]) -> ImaginedGang | None:
+        """Return the gang of a pod for which a place was sought; None if the gang is full."""
+        pod = self._pods.read(dict(stored))
+        if pod is None:
+            return None
+        pod = replace(pod, created=self._clock.now().timestamp())
+        uids = self._uids(pod)
+        known = dict.fromkeys(uids, read_node_pod(stored))
+
+        def assume() -> AbstractContextManager[None]:
+            return self._needs.nodes.assuming(known)
+
+        try:
+            with assume():
+                gang = self._gather(pod, uids)
+        finally:
+            self._needs.forget(pod.uid)
+        is_full = gang.pods[pod.uid] in gang.surplus()
+        return None if is_full else ImaginedGang(gang=gang, pod=pod, assume=assume)
+
     def _find_unready(self, pod: ManagedPod) -> MemberRequest | None:
         """Return the request that is decided for the gang, if that takes long to prepare."""
         try:
@@ -124,6 +159,6 @@ class PlaceSimulator:
             others = (name for name in self._cells.cluster.nodes if name not in nodes)
             gang.refused_nodes = dict.fromkeys(others, inf)
         now = self._clock.monotonic()
-        return preview_beside(
+        return preview_forms(
             gang, self._reservations, cells=self._cells, nodes=self._needs.nodes, now=now
         )

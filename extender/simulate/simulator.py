@@ -6,8 +6,10 @@ from typing import Any, Final, Protocol
 
 from pydantic import ConfigDict, Field
 
-from extender.cells.model import Decision, Reason, Wait
+from extender.cells.model import Decision, Reason, Reject, Wait
+from extender.queue.variants.model import Variants
 from extender.simulate.admission import AdmissionSimulator, SimulatedAdmission
+from extender.simulate.gang_variants import GangVariants, is_varied
 from extender.simulate.places import PlaceSimulator
 from extender.simulate.submitted import SimulatedUser
 from policy.submission import NodeName
@@ -44,6 +46,8 @@ class Simulation:
     """What the planner would decide, or what the gang would wait for; None if it is refused."""
     start: Mapping[str, Any] | None = None
     """When it would start, if it would wait for cells."""
+    variants: Variants | None = None
+    """What would let it start earlier, if it would wait for cells."""
 
 
 class ExpectedStarts(Protocol):
@@ -62,10 +66,16 @@ class Simulator:
         admission: AdmissionSimulator,
         places: PlaceSimulator,
         starts: ExpectedStarts | None = None,
+        variants: GangVariants | None = None,
     ) -> None:
         self._admission = admission
         self._places = places
         self._starts = starts
+        self._variants = variants
+
+    def of_plans(self) -> "Simulator":
+        """Return one that says nothing about later: for a loop that asks whether a gang fits."""
+        return Simulator(admission=self._admission, places=self._places)
 
     async def simulate(self, arguments: SimulateArguments) -> Simulation:
         """Say what would happen to a pod if it were submitted now, with its whole gang.
@@ -79,7 +89,19 @@ class Simulator:
         start = None
         if self._starts is not None and isinstance(plan, Wait) and admission.stored is not None:
             start = await self._starts.expected_start(admission.stored)
-        return Simulation(admission=admission, plan=plan, start=start)
+        variants = await self._vary(admission.stored, plan) if nodes is None else None
+        return Simulation(admission=admission, plan=plan, start=start, variants=variants)
+
+    async def _vary(
+        self, stored: Mapping[str, Any] | None, plan: Decision | Reason | None
+    ) -> Variants | None:
+        """Find what would let a gang start earlier that would wait."""
+        if self._variants is None or stored is None or not isinstance(plan, Wait | Reject):
+            return None
+        imagined = self._places.imagine(stored) if is_varied(plan.request) else None
+        if imagined is None:
+            return None
+        return await self._variants.of_simulated(imagined.gang, imagined.pod, imagined.assume)
 
     async def _plan(
         self, stored: Mapping[str, Any] | None, nodes: Collection[NodeName] | None

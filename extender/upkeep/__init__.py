@@ -6,6 +6,7 @@ in `verbs`, gated gangs are planned in `planning`. Imported by the wiring and th
 
 budget_sync         Gangs whose end breaks a PodDisruptionBudget are made known to the engine.
 ca_publisher        The CA that users verify the extender with is published in a ConfigMap.
+elastic             Suspended Jobs are resumed with the first number of members that fits.
 half_bound_gangs    Gangs that were half bound at a change of leaders: completed, or ended.
 late_leases         Cells of members that are created later are leased again at a change of leaders.
 lease_expiry        Leases that are not used in time end.

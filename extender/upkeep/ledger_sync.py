@@ -15,7 +15,7 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Final, NoReturn
 
-from extender.feeds.charges import to_charge, to_undecided_charge, with_amounts
+from extender.feeds.charges import in_form, to_charge, to_undecided_charge, with_amounts
 from extender.feeds.pod_feed import PodSink
 from extender.feeds.requests import GangSizeSource, members_left
 from extender.metrics import ExtenderMetrics
@@ -81,6 +81,8 @@ class LedgerSync:
         self._appeared: dict[GangKey, ManagedPod] = {}
         self._ended: BoundedMap[GangKey, ManagedPod] = BoundedMap(_MOST_ENDED)
         self._confirmed: set[GangKey] = set()
+        self._formed: set[GangKey] = set()
+        """Gangs that are placed by an alternative: a comparison moves their charges."""
         self.compares_soon = False
         """Whether something was seen that only a comparison corrects."""
         self.on_freed: list[Callable[[Sequence[Scope]], None]] = []
@@ -91,6 +93,9 @@ class LedgerSync:
     def _note_appeared(self, pod: ManagedPod) -> None:
         gang = charged_gang(pod)
         self._note_size(pod)
+        if pod.asked is not None and gang not in self._formed:
+            self._formed.add(gang)
+            self.compares_soon = True
         if pod.is_undecided and gang not in self._confirmed:
             self._confirmed.add(gang)
             self._ended.pop(gang, None)
@@ -105,6 +110,7 @@ class LedgerSync:
         self._note_size(pod)
         if _is_alone(pod) or not self._pods.of_gang(pod.gang.key):
             self._confirmed.discard(gang)
+            self._formed.discard(gang)
             self._appeared.pop(gang, None)
             self.compares_soon |= self._ended.is_full
             self._ended[gang] = pod
@@ -209,8 +215,11 @@ class LedgerSync:
         if recounted:
             await self._ledger.recount(recounted, term=self._term())
             self._note_freed(_scopes_of(recounted))
+        moved = {gang for gang, pods in gangs.items() if any(pod.asked for pod in pods)}
         for kind in ("released", "created", "corrected"):
-            self._note_drift(kind, getattr(drift, kind))
+            # The charge of a gang that was placed by an alternative follows it: that is no drift.
+            found = [charge for charge in getattr(drift, kind) if charge.gang not in moved]
+            self._note_drift(kind, found)
         self._note_freed(_scopes_of((*drift.released, *drift.corrected, *drift.created)))
 
     def _note_freed(self, scopes: Sequence[Scope]) -> None:
@@ -237,7 +246,7 @@ class LedgerSync:
             if self._is_left(pods, live, known_full):
                 leaf_count = min(leaf_count, sum(pod.leaf_count for pod in pods))
             due = with_amounts(replace(live.charge, leaf_count=leaf_count), pods)
-            return self._with_class(due, pods)
+            return self._with_class(in_form(due, pod), pods)
         if not _is_due(pod):
             return None
         if pod.is_undecided:

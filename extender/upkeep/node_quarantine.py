@@ -10,7 +10,7 @@ annotation of any other text, and exempts a node with the text `never`.
 import asyncio
 import logging
 from collections.abc import Callable
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Final, NoReturn, Protocol
 
 import orjson
@@ -24,7 +24,7 @@ from kube.read.workloads import Workload
 from policy.errors import BackendError
 from policy.quarantine import BlamedNode, QuarantineRule, StartFailure, find_bad_nodes
 from policy.submission import NodeName, PodUid
-from policy.wording import count_of, listing
+from policy.wording import count_of, listing, moment
 from service.clock import Clock
 from service.memory import BoundedMap, ExpiringMap
 
@@ -105,7 +105,7 @@ class NodeQuarantine:
         return [blamed for blamed in found if blamed.node not in self._marked]
 
     async def _begin(self, blamed: BlamedNode, rule: QuarantineRule, now: float) -> None:
-        until = datetime.fromtimestamp(now + rule.for_seconds, UTC).isoformat(timespec="seconds")
+        until = moment(now + rule.for_seconds)
         workloads = [_show_workload(one) for one in blamed.workloads[:_LISTED]]
         told = {"until": until, "workloads": workloads}
         if await self._mark(blamed.node, orjson.dumps(told).decode()):

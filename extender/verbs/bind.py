@@ -20,6 +20,7 @@ from extender.verbs import wire
 from extender.verbs.unmanaged_pods import UnmanagedPods
 from kube.api.binder import PodRef, is_unknown
 from kube.placement_annotations import placement_annotations
+from kube.read.managed_pod import charged_gang
 from policy.errors import BackendError, RequestError
 from policy.placement import Placement
 from policy.submission import PodUid
@@ -150,8 +151,18 @@ class BindVerb:
             f"bound to {arguments.node}",
             pod_uid=arguments.uid,
             latency_seconds=seconds,
-            details={"node": arguments.node, "leafCells": list(placement.leaf_cells)},
+            details={
+                "node": arguments.node,
+                "leafCells": list(placement.leaf_cells),
+                **self._charge(PodUid(arguments.uid)),
+            },
         )
+
+    def _charge(self, uid: PodUid) -> dict[str, str]:
+        """Name the charge of a pod that Kubernetes named: its admission is in the log under it."""
+        pod = self._pods.get(uid)
+        charged = None if pod is None else charged_gang(pod)
+        return {} if pod is None or charged == pod.gang.key else {"charge": str(charged)}
 
     def _keep(self, arguments: wire.BindArguments, placement: Placement) -> None:
         """Make a lease permanent that a pod has used, unless lease or pod have ended meanwhile."""

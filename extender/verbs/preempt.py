@@ -105,7 +105,10 @@ class PreemptVerb:
             if pod.node is not None or self._is_bound(pod.uid):
                 reason = self._reason(decision, pod)
                 self._evictions.start(
-                    pod, why=reason.text, is_wanted=lambda: not self._pods.has_ended(preemptor)
+                    pod,
+                    why=reason.text,
+                    is_wanted=lambda: not self._pods.has_ended(preemptor),
+                    gives_notice=True,
                 )
             else:
                 self._cluster.forget_member(pod.uid)

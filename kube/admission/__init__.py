@@ -7,6 +7,8 @@ in the same way. Imported by `webhook` and `extender`.
     pod_shapes   which shapes apply to a pod; pods that get nothing but shapes
     submitter    which user submitted a pod, and which stamps are believed
     pod_groups   the PodGroup of a pod: the size and class of its gang
+    alternatives  whether a submitter may use each alternative that a pod lists
+    elastic_jobs  suspended Jobs that may start with several numbers of members
     possibility  what can never start: a warning, or a refusal by policy
     live_count   whether a running gang already has all its members
 

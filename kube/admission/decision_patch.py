@@ -80,6 +80,9 @@ def _stale_marks(written: Mapping[str, str]) -> list[str]:
         marks.GANG_BY_ANNOTATION,
         marks.HELD_BY_ANNOTATION,
         marks.HELD_SECONDS_ANNOTATION,
+        marks.SWAPPED_BY_ANNOTATION,
+        marks.PLACE_ANNOTATION,
+        marks.ALTERNATIVE_ANNOTATION,
     )
     return [key for key in (*marks.PLACEMENT_ANNOTATIONS, *optional) if key not in written]
 

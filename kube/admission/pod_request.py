@@ -6,10 +6,11 @@ from typing import Any
 from uuid import NAMESPACE_URL, UUID, uuid5
 
 from kube import marks
+from kube.admission.alternatives import check_alternatives
 from kube.admission.pod_groups import with_group
 from kube.admission.pod_shapes import check_fixed, longest_run, origin_of
 from kube.admission.submitter import Sender, identify
-from kube.lives.run_limits import check_estimate
+from kube.lives.run_limits import check_checkpoint_cost, check_estimate
 from kube.read.gangs import GangForm
 from kube.read.managed_pod import ManagedPod, charged_gang
 from kube.read.pod_groups import PodGroup
@@ -61,11 +62,10 @@ def build_pod_request(
         raise RequestError.at("userInfo.username", "is required: the submitter is charged")
     _check_hived(pod)
     check_estimate(obj)
+    check_checkpoint_cost(obj)
     user, groups = identify(pod, sender, policy.identity)
-    missing = "" if _names_vc(pod) else marks.VC_LABEL
-    policy.identity.check_vc(
-        pod.vc, user=user, groups=groups, path=_vc_path(pod), missing_label=missing
-    )
+    _check_vc(pod, policy, user=user, groups=groups)
+    check_alternatives(obj, pod, identity=policy.identity, user=user, groups=groups)
     is_open = pod.gang.size is None
     pod = with_group(pod, group, policy)
     may_grow = is_open and not pod.is_charged_alone
@@ -100,8 +100,18 @@ def build_pod_request(
         **_of_member(pod, amounts),
         may_grow=may_grow,
         late=pod.late_leaf_counts,
+        alternatives=pod.alternatives,
     )
     return PodRequest(pod=pod, charge=charge, shaped=shaped, amounts=amounts)
+
+
+def _check_vc(
+    pod: ManagedPod, policy: Policy, *, user: UserName, groups: tuple[GroupName, ...]
+) -> None:
+    missing = "" if _names_vc(pod) else marks.VC_LABEL
+    policy.identity.check_vc(
+        pod.vc, user=user, groups=groups, path=_vc_path(pod), missing_label=missing
+    )
 
 
 def _paying_group(

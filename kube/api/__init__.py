@@ -9,6 +9,7 @@ May be imported by `kube.follow` and by every package above `kube`.
     binder                  Binds a pod: writes its node and placement annotations in one request.
     client                  A thin client of the Kubernetes API: JSON in, JSON out.
     config_maps             Writes files that all users may read.
+    elastic_jobs            Finds suspended elastic Jobs, and resumes them with one of their sizes.
     events                  Writes Events in the background.
     feed                    A live copy of one kind of object, by list and watch.
     leadership              Leader election by a Kubernetes Lease; the label of the leader's pod.

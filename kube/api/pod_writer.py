@@ -104,7 +104,7 @@ class GateMessageWriter:
 
 
 class PodMarker:
-    """Writes on a pod which class its gang was raised to."""
+    """Writes on a pod what became of its gang: a higher class, another place, a kept hold."""
 
     def __init__(self, client: KubeClient, *, check_leading: Callable[[], None]) -> None:
         """`check_leading` raises BackendError when another replica may lead."""
@@ -113,8 +113,16 @@ class PodMarker:
 
     async def mark_class(self, pod: PodRef, class_name: str) -> None:
         """Write the effective class, unless the pod is gone. KubeError if it failed."""
+        await self.mark(pod, EFFECTIVE_CLASS_ANNOTATION, class_name)
+
+    async def mark(self, pod: PodRef, annotation: str, text: str) -> None:
+        """Write an annotation, unless the pod is gone. KubeError if it failed."""
+        await self.mark_all(pod, {annotation: text})
+
+    async def mark_all(self, pod: PodRef, annotations: Mapping[str, str]) -> None:
+        """Write annotations at once, unless the pod is gone. KubeError if it failed."""
         self._check_leading()
-        metadata = {"uid": pod.uid, "annotations": {EFFECTIVE_CLASS_ANNOTATION: class_name}}
+        metadata = {"uid": pod.uid, "annotations": dict(annotations)}
         try:
             await self._client.request(
                 "PATCH", pod.path, body={"metadata": metadata}, content_type=MERGE_PATCH

@@ -4,7 +4,7 @@
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any
 
@@ -17,6 +17,8 @@ from kube.read.node_choice import NodeWish, read_claims, read_wish
 from kube.read.workloads import Workload, WorkloadKey
 from policy.errors import Problem
 from policy.placement import Placement
+from policy.queues.alternatives import Alternative, GangTerms, all_terms
+from policy.queues.swaps import SwapRequest
 from policy.submission import (
     DEFAULT_VC,
     ClassName,
@@ -118,6 +120,9 @@ class ManagedPod:
     submitter_groups: tuple[GroupName, ...] = ()
     charged_group: GroupName | None = None
 
+    checkpoint_cost: int | None = None
+    """Seconds of work that are lost if its gang is preempted; None if its owner does not say."""
+
     hived: HivedSpec | None = None
     placement: Placement | None = None
     placement_problem: Problem | None = None
@@ -132,12 +137,46 @@ class ManagedPod:
     """The hold that keeps its gang out of the queue."""
     held_seconds: float = 0.0
     """For how long earlier holds of it have lasted."""
+    start_by: float | None = None
+    """When its owner wishes its gang to start, in seconds since 1970."""
+    swap: SwapRequest | None = None
+    """The swap of places that its gang asks for."""
+    swapped_place: str = ""
+    """The place in the queue that its gang keeps after a swap, as the leader wrote it."""
+    alternatives: tuple[Alternative, ...] = ()
+    """Other forms in which its gang may run."""
+    alternative: str = ""
+    """The one by which the pod was placed, as it states it."""
+    asked: GangTerms | None = None
+    """What it asks for, if its gang is placed by an alternative: then its fields differ."""
     labels: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def charged_class(self) -> ClassName | None:
         """The class that its gang is charged and ranked in."""
         return self.effective_class or self.class_name
+
+    @property
+    def forms(self) -> tuple[GangTerms, ...]:
+        """What it asks for, and what it asks for by each alternative; none without alternatives."""
+        if not self.alternatives:
+            return ()
+        now = GangTerms(vc=self.vc, leaf_type=self.leaf_type, gang_min=self.gang.min_size)
+        return all_terms(self.asked or now, self.alternatives)
+
+    def in_form(self, number: int) -> "ManagedPod":
+        """Return it as it is by an alternative; 0: as it asks."""
+        forms = self.forms
+        if number >= len(forms):
+            return self
+        form = forms[number]
+        return replace(
+            self,
+            vc=form.vc,
+            leaf_type=form.leaf_type,
+            gang=replace(self.gang, min_size=form.gang_min),
+            asked=forms[0] if number else None,
+        )
 
     @property
     def workload_key(self) -> WorkloadKey | None:

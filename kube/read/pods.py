@@ -12,6 +12,9 @@ from kube import marks
 from kube.hived import spec as hived
 from kube.hived.spec import HivedSpec
 from kube.lives.pod_holds import read_held_seconds, read_pod_hold
+from kube.lives.pod_swaps import read_pod_swap
+from kube.lives.run_limits import read_checkpoint_cost
+from kube.lives.start_wishes import read_start_by
 from kube.placement_annotations import parse_bind_info, parse_placement
 from kube.read import gangs, submitters
 from kube.read.gangs import PodMarks
@@ -30,6 +33,7 @@ from kube.values.texts import (
     OBJECT_NAME,
     parse_time,
 )
+from policy.documents.alternatives_list import read_alternatives
 from policy.errors import Problem, RequestError
 from policy.placement import Placement
 from policy.pod_resources import CPU, MEMORY
@@ -181,7 +185,7 @@ def _translate(
         device_count=demand.device_count,
         **_read_amounts(spec),
         **_read_admission(spec, labels=labels, annotations=annotations),
-        **_read_hold(metadata, annotations),
+        **_read_wishes(metadata, annotations) | _read_forms(annotations, hived_spec),
         hived=hived_spec,
         placement=placement,
         placement_problem=placement_problem,
@@ -212,19 +216,32 @@ def _read_admission(spec: Fields, *, labels: Fields, annotations: Fields) -> dic
         "submitter": submitters.read_submitter(annotations),
         "submitter_groups": submitters.read_submitter_groups(annotations),
         "charged_group": GroupName(labels.text(marks.GROUP_LABEL, LABEL_VALUE)) or None,
+        "checkpoint_cost": read_checkpoint_cost(annotations.values),
         "is_uncharged": marks.UNCHARGED_ANNOTATION in annotations.values,
         "is_charged_alone": marks.ALONE_ANNOTATION in annotations.values,
     }
 
 
-def _read_hold(metadata: Fields, annotations: Fields) -> dict[str, Any]:
-    """Read whether a user holds a pod's gang, and for how long it was held before."""
+def _read_wishes(metadata: Fields, annotations: Fields) -> dict[str, Any]:
+    """Read what users wish for a pod's gang: holds, earlier ones, a start by a time, a swap."""
     created, owner = parse_time(metadata.text("creationTimestamp")), ""
     if marks.HOLD_ANNOTATION in annotations.values:
         owner = submitters.read_submitter(annotations) or ""
     return {
         "hold": read_pod_hold(annotations.values, owner=owner, created=created),
         "held_seconds": read_held_seconds(annotations.values),
+        "start_by": read_start_by(annotations.values),
+        "swap": read_pod_swap(annotations.values),
+        "swapped_place": str(annotations.values.get(marks.PLACE_ANNOTATION, "")),
+    }
+
+
+def _read_forms(annotations: Fields, hived_spec: HivedSpec | None) -> dict[str, Any]:
+    """Read in which other forms a pod's gang may run, and which one it uses."""
+    text = "" if hived_spec else annotations.text(marks.ALTERNATIVES_ANNOTATION)
+    return {
+        "alternatives": read_alternatives(text) if text else (),
+        "alternative": annotations.text(marks.ALTERNATIVE_ANNOTATION),
     }
 
 

@@ -4,6 +4,7 @@ from dataclasses import dataclass, field, replace
 from uuid import UUID
 
 from policy.policy import Policy
+from policy.queues.alternatives import Alternative, GangTerms, all_terms
 from policy.quotas.charge import Charge, CpuAndMemory
 from policy.quotas.limits import Limit, Measure, Scope
 from policy.quotas.quota_table import QuotaGroup
@@ -41,6 +42,14 @@ class ChargeRequest:
     """Whether the request comes from the PodGroup itself, before any member exists."""
     late: tuple[int, ...] = ()
     """The leaf cells of each member that is created only after others are Ready."""
+    alternatives: tuple[Alternative, ...] = ()
+    """Other forms in which the gang may run."""
+
+    @property
+    def forms(self) -> tuple[GangTerms, ...]:
+        """What the gang asks for, and what it asks for by each alternative."""
+        asked = GangTerms(vc=self.submission.vc, leaf_type=self.submission.leaf_type)
+        return all_terms(asked, self.alternatives)
 
     @property
     def group_name(self) -> GroupName | None:

@@ -173,7 +173,7 @@ def _differences(request: ChargeRequest, held: Charge, *, is_running: bool) -> I
     submission, classes = request.submission, request.policy.classes
     if submission.user != held.user:
         yield f"submitter {submission.user} instead of {held.user}"
-    if submission.vc != held.vc:
+    if all(form.vc != held.vc for form in request.forms):
         yield f"VC {submission.vc} instead of {held.vc}"
     if classes.compare(submission.requested_class, held.raised_from or held.class_name) not in (
         0,
@@ -181,7 +181,8 @@ def _differences(request: ChargeRequest, held: Charge, *, is_running: bool) -> I
     ):
         # A member may be lowered to the gang's class, but never raised.
         yield f"class {submission.requested_class} instead of {held.class_name}"
-    if submission.leaf_type != held.leaf_type and _is_counted_by_type(request, held):
+    is_listed = any(form.leaf_type == held.leaf_type for form in request.forms)
+    if not is_listed and _is_counted_by_type(request, held):
         yield f"leaf type {submission.leaf_type} instead of {held.leaf_type or 'any'}"
     # The leader counts the pods of a running gang, and a gang whose members may differ is charged
     # for the difference.

@@ -6,6 +6,7 @@ decisions is not here but in the folder of its subject: `rules`, `quotas`, `iden
 
 May be imported by `policy.cluster`, by the modules of `policy`, and by every package above it.
 
+    alternatives_list  The list of alternatives in the annotation of a gang.
     billing_document   The Billing document.
     classes_document   The Classes document.
     identity_document  The Identity document.
@@ -13,7 +14,7 @@ May be imported by `policy.cluster`, by the modules of `policy`, and by every pa
     models             What all models share: strictness, common checks, types of fields.
     mount_entries      Mounts in the Shaping document.
     names              What names and other short texts may look like.
-    queue_checks       Levels of the Queues document, and the bound of waiting.
+    queue_parts        Entries of the Queues document, and checks of several fields.
     queues_document    The Queues document.
     quotas_document    The Quotas document.
     rule_checks        Rules that can never apply, and classes that do not exist.

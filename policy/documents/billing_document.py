@@ -27,12 +27,13 @@ def parse_moment(value: object) -> datetime:
     """Read a moment with its time zone."""
     try:
         moment = datetime.fromisoformat(value) if isinstance(value, str) else None
-    except ValueError:
-        moment = None
-    if moment is None or moment.tzinfo is None:
+        in_utc = moment.astimezone(UTC) if moment is not None and moment.tzinfo else None
+    except (ValueError, OverflowError):  # OverflowError: the year 10000 in UTC
+        in_utc = None
+    if in_utc is None:
         what = 'a time with a zone in quotes, such as "2026-12-31T00:00:00Z"'
         raise ValueError(f"must be {what}, not {describe(value)}")
-    return moment.astimezone(UTC)
+    return in_utc
 
 
 def _check_moment(value: object) -> str:

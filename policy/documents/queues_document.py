@@ -7,14 +7,25 @@ from pydantic import BeforeValidator, Field, PlainSerializer, PlainValidator
 
 from policy.documents.models import Document, Strict, limited_by_budget
 from policy.documents.names import CheckedName, ClassNameField, check_name
-from policy.documents.queue_checks import queue_problems, unknown_names
+from policy.documents.queue_parts.queue_checks import queue_problems, unknown_names
+from policy.documents.queue_parts.window_entries import (
+    MAX_NAMES,
+    MAX_WINDOWS,
+    AdvanceEntry,
+    MaintenanceEntry,
+    WhoEntry,
+    unknown_in_windows,
+    window_problems,
+)
 from policy.documents.yaml_tree import Plain
 from policy.errors import Problem
-from policy.queues.durations import parse_duration
+from policy.queues.durations import HOUR, format_duration, parse_duration
 from policy.queues.factors import FactorName
 from policy.queues.formula import Formula, parse_formula
 from policy.queues.queues import (
     PRESETS,
+    DefragmentationMode,
+    DefragmentationRules,
     ExpectedStartRules,
     FairShareRules,
     NamedLevels,
@@ -25,12 +36,10 @@ from policy.queues.queues import (
     RunTimeRules,
     Strategy,
 )
-from policy.queues.who import Who, parse_when
-from policy.rules.expression import Expression
 from policy.wording import describe
 
 MAX_LEVELS: Final = 32
-MAX_NAMES: Final = 10_000
+LONGEST_GRACE: Final = HOUR
 
 
 def _check_duration(value: object) -> str:
@@ -41,6 +50,13 @@ def _check_duration(value: object) -> str:
 def _check_some_time(value: object) -> str:
     if parse_duration(value) <= 0:
         raise ValueError(f"must be longer than no time, not {describe(value)}")
+    return str(value)
+
+
+def _check_grace(value: object) -> str:
+    if parse_duration(value) > LONGEST_GRACE:
+        longest = format_duration(LONGEST_GRACE)
+        raise ValueError(f"must be at most {longest}: what a VC was promised waits for so long")
     return str(value)
 
 
@@ -80,6 +96,7 @@ def _named_levels(value: object) -> tuple[tuple[str, tuple[str, ...]], ...]:
 
 _AsText = PlainSerializer(lambda value: None if value is None else str(value))
 Duration = Annotated[str, BeforeValidator(_check_duration)]
+Grace = Annotated[str, BeforeValidator(_check_grace)]
 SomeTime = Annotated[str, BeforeValidator(_check_some_time)]
 FactorField = Annotated[str, BeforeValidator(_check_factor)]
 LevelsField = Annotated[
@@ -92,41 +109,6 @@ FormulaField = Annotated[
     PlainValidator(limited_by_budget(parse_formula), json_schema_input_type=str | None),
     _AsText,
 ]
-WhenField = Annotated[
-    Expression | None,
-    PlainValidator(limited_by_budget(parse_when), json_schema_input_type=str | None),
-    _AsText,
-]
-
-
-class WhoEntry(Strict):
-    """Which gangs a level takes. An empty field takes all; every other field must match."""
-
-    classes: list[ClassNameField] = Field(
-        default=[], max_length=MAX_NAMES, description="Classes of gangs."
-    )
-    groups: list[CheckedName] = Field(
-        default=[], max_length=MAX_NAMES, description="Groups that are charged for gangs."
-    )
-    users: list[CheckedName] = Field(
-        default=[], max_length=MAX_NAMES, description="Submitters of gangs."
-    )
-    vcs: list[CheckedName] = Field(default=[], max_length=MAX_NAMES, description="Their VCs.")
-    when: WhenField = Field(
-        default=None,
-        description="A CEL expression over `user`, `group`, `vc`, `class`, `priority`, "
-        "`leafCells`, `leafType` and `namespace`, such as `leafCells <= 8`.",
-    )
-
-    def build(self) -> Who:
-        """Build what decides."""
-        return Who(
-            classes=frozenset(self.classes),
-            groups=frozenset(self.groups),
-            users=frozenset(self.users),
-            vcs=frozenset(self.vcs),
-            when=self.when,
-        )
 
 
 class LevelEntry(Strict):
@@ -258,17 +240,42 @@ class PreemptionEntry(Strict):
     """How running gangs are protected from preemption."""
 
     minimum_run: Duration = Field(
-        default="0s", description="How long a gang runs before it may be preempted."
+        default="0s",
+        description="How long a guaranteed gang runs before a higher priority of its own VC may "
+        "preempt it. An opportunistic gang is not protected from what a VC was promised.",
     )
-    grace: SomeTime | None = Field(
-        default=None, description="The grace period of preempted pods; else their own."
+    grace: Grace = Field(
+        default="0s",
+        description="How long a victim runs on after the Event that announces its end, at most "
+        "`1h`. After that its pods get their own `terminationGracePeriodSeconds`.",
     )
 
     def build(self) -> PreemptionRules:
         """Build what decides."""
         return PreemptionRules(
             minimum_run=parse_duration(self.minimum_run),
-            grace=parse_duration(self.grace) if self.grace else None,
+            grace=parse_duration(self.grace),
+        )
+
+
+class DefragmentationEntry(Strict):
+    """Moves of opportunistic gangs that let another one with a reservation start earlier."""
+
+    mode: Literal["off", "propose", "perform"] = Field(
+        default="propose",
+        description="`propose` shows moves beside the reservation, `perform` also ends the gangs "
+        "that move; each goes back into the queue with its age.",
+    )
+    maximum_cost: Duration = Field(
+        default="1h",
+        description="How much leaf-cell time all moves for one gang may lose: for each gang its "
+        "leaf cells times `cellgate.io/checkpoint-cost`, or else times its whole run so far.",
+    )
+
+    def build(self) -> DefragmentationRules:
+        """Build what decides."""
+        return DefragmentationRules(
+            mode=DefragmentationMode(self.mode), maximum_cost=parse_duration(self.maximum_cost)
         )
 
 
@@ -310,6 +317,17 @@ class QueuesDocument(Document):
         default=ReservationEntry(), description="Reservations and backfill."
     )
     preemption: PreemptionEntry = Field(default=PreemptionEntry(), description="Preemption.")
+    reservations: list[AdvanceEntry] = Field(
+        default=[],
+        max_length=MAX_WINDOWS,
+        description="Leaf cells of a VC that are reserved in advance for some of its gangs.",
+    )
+    maintenance: list[MaintenanceEntry] = Field(
+        default=[], max_length=MAX_WINDOWS, description="When nodes are left to their admins."
+    )
+    defragmentation: DefragmentationEntry = Field(
+        default=DefragmentationEntry(), description="Moves of opportunistic gangs."
+    )
     expected_start: ExpectedStartEntry = Field(
         default=ExpectedStartEntry(), description="Expected starts."
     )
@@ -317,14 +335,16 @@ class QueuesDocument(Document):
     @classmethod
     def problems_in(cls, data: Mapping[str, Plain]) -> Iterator[Problem]:
         """Yield what levels say against each other, and what breaks the bound of waiting."""
-        return queue_problems(data)
+        yield from queue_problems(data)
+        yield from window_problems(data)
 
     def problems_with(
         self, *, classes: tuple[str, ...], vcs: frozenset[str] | None
     ) -> Iterator[Problem]:
         """Yield names of classes and VCs that other documents do not know."""
         levels = [(level.who.classes, level.who.vcs) for level in self.levels]
-        return unknown_names(levels, longest=self.run_time.longest, classes=classes, vcs=vcs)
+        yield from unknown_names(levels, longest=self.run_time.longest, classes=classes, vcs=vcs)
+        yield from unknown_in_windows(self.reservations, classes=classes, vcs=vcs)
 
     def build(self) -> Queues:
         """Build what decides."""
@@ -336,7 +356,10 @@ class QueuesDocument(Document):
             run_time=self.run_time.build(),
             reservation=self.reservation.build(),
             preemption=self.preemption.build(),
+            defragmentation=self.defragmentation.build(),
             expected_start=self.expected_start.build(),
+            reservations=tuple(one.build() for one in self.reservations),
+            maintenance=tuple(one.build() for one in self.maintenance),
         )
 
 

@@ -125,6 +125,13 @@ class Identity:
             problem += f"; neither the pod nor its namespace has the label {missing_label}"
         raise RequestError.at(path, f"{problem}{self._choices(user, mine)}")
 
+    def open_vcs(
+        self, vcs: Iterable[VcName], *, user: UserName, groups: Iterable[GroupName]
+    ) -> list[VcName]:
+        """Return those of some VCs that a submitter may use."""
+        mine = frozenset(groups)
+        return [vc for vc in vcs if self._is_open(vc, user, mine)]
+
     def _is_open(self, vc: VcName, user: UserName, groups: frozenset[GroupName]) -> bool:
         access = self.vcs.get(vc)
         return access is None or access.is_open_to(user, groups)
@@ -133,6 +140,6 @@ class Identity:
         """List the VCs that a submitter may use, if all VCs are known."""
         if self.known_vcs is None:
             return ""
-        known = [vc for vc in self.known_vcs if self._is_open(vc, user, groups)]
+        known = self.open_vcs(self.known_vcs, user=user, groups=groups)
         more = f" and {len(known) - _LISTED} more" if len(known) > _LISTED else ""
         return f"; VCs open to you: {listing(known[:_LISTED]) or 'none'}{more}"

@@ -8,10 +8,15 @@ sum of its worth: a gang that asks later than another by more than the horizon i
 Ranks of actual gangs are computed in `extender.queue.order`; the document is read in
 `policy.documents.queues_document`.
 
+    alternatives  Other forms in which the owner of a gang lets it run.
+    cancels     Cancelled gangs: who deleted them, and why.
     durations   Durations such as `4h`: reading and writing.
     factors     The factors: one table for checks, ranks and the reference.
     holds       Holds: gangs that users keep out of the queue.
     formula     A level's `formula`: CEL over the factors, giving seconds.
+    moments     Times that users write, within the range that can be told.
     queues      `Queues` and its parts; `DEFAULT_QUEUES` applies without a document.
+    swaps       Swaps: two gangs exchange their places.
     who         Which gangs a level takes.
+    windows     Advance reservations and maintenance windows.
 """

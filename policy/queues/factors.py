@@ -9,6 +9,9 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
+SOON_SECONDS: Final = 86_400.0
+"""A wished start that is later than this gives no rank."""
+
 
 class FactorName(StrEnum):
     """The factors, by the names that documents use."""
@@ -21,6 +24,7 @@ class FactorName(StrEnum):
     SMALL_GANG = "smallGang"
     ASKED = "asked"
     FILL = "fill"
+    START_BY = "startBy"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,6 +97,15 @@ FACTORS: Final[Mapping[FactorName, Factor]] = {
             at_one="a VC that uses all of its promise",
             value="Leaf cells that gangs of the VC use ÷ leaf cells promised to it, at most 1; 0 "
             "for a VC without a promise.",
+        ),
+        Factor(
+            name=FactorName.START_BY,
+            at_zero="no wished start (`cellgate.io/start-by`), or one a day or more after the gang "
+            "asked",
+            at_one="a wished start at once, by an owner of the first level",
+            value="(1 - min(wished start - when it asked, 24 h) ÷ 24 h) · what its owner is worth: "
+            "the higher one of `userLevel` and `groupLevel`, 1 without `userLevels` and "
+            "`groupLevels`. It does not change while the gang waits.",
         ),
     )
 }

@@ -19,9 +19,13 @@ from policy.rules.expression import (
     depends_on_values,
     failure_of,
 )
-from policy.wording import describe
+from policy.wording import describe, listing
 
-_EXAMPLES: Final[tuple[float, ...]] = (0.0, 0.5, 1.0)
+_EXAMPLES: Final[tuple[Mapping[FactorName, float], ...]] = (
+    *({name: value for name in FactorName} for value in (0.0, 0.5, 1.0)),
+    {name: place / len(FactorName) for place, name in enumerate(FactorName)},
+)
+"""All factors alike, and all of them different: a formula may divide by a difference."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +33,8 @@ class Formula:
     """A compiled formula; equal by its text."""
 
     source: str
+    factors: tuple[FactorName, ...] = field(compare=False)
+    """The factors that it reads."""
     _program: Any = field(repr=False, compare=False)
 
     def __str__(self) -> str:
@@ -62,20 +68,36 @@ class Formula:
 def parse_formula(value: object) -> Formula:
     """Compile a formula. Raises ValueError in plain words."""
     program = compile_expression(value, variables=(*(name.value for name in FactorName), "worth"))
-    formula = Formula(str(value), _program=program)
-    for example in _EXAMPLES:
-        _check_result(formula, example)
+    written = frozenset(program.variables())
+    factors = tuple(name for name in FactorName if name.value in written)
+    formula = Formula(str(value), factors=factors, _program=program)
+    failures = [failure for example in _EXAMPLES if (failure := _failure(formula, example))]
+    if len(failures) == len(_EXAMPLES):
+        raise ValueError(f"gives no number of seconds for any gang: {failures[0]}")
     return formula
 
 
-def _check_result(formula: Formula, example: float) -> None:
-    """Evaluate an example: types do not depend on the gang, so this finds wrong ones."""
+def _failure(formula: Formula, example: Mapping[FactorName, float]) -> EvaluationError | None:
+    """Evaluate an example: types and keys do not depend on the gang, so this finds wrong ones.
+
+    Return what failed only for some gangs.
+    """
     try:
-        formula.seconds(
-            {name: example for name in FactorName}, {name: 3600.0 for name in FactorName}
-        )
+        formula.seconds(example, {name: 3600.0 for name in FactorName})
     except EvaluationError as exc:
-        if not depends_on_values(exc.__cause__):
-            is_mixed = isinstance(exc.__cause__, TypeError)
-            hint = "; numbers need a decimal point, such as 2.0 * class" if is_mixed else ""
-            raise ValueError(f"is not a number of seconds: {exc}{hint}") from exc
+        is_unknown = isinstance(exc.__cause__, KeyError)  # `worth` has a value for every factor
+        if is_unknown or not depends_on_values(exc.__cause__):
+            raise ValueError(f"is not a number of seconds: {exc}{_hint(exc.__cause__)}") from exc
+        return exc
+    return None
+
+
+def _hint(error: BaseException | None) -> str:
+    """Say what to write instead of what the library cannot evaluate."""
+    match error:
+        case TypeError():
+            return "; numbers need a decimal point, such as 2.0 * class"
+        case KeyError():
+            return f"; the keys of worth are {listing(tuple(FactorName))}"
+        case _:
+            return ""

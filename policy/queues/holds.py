@@ -6,32 +6,38 @@ the webhook writes: `owner 2026-11-18T12:00:00+00:00 alice`. A gang that was cre
 held since its `creation`.
 """
 
+import re
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from enum import StrEnum
 from typing import Final
 
 from policy.errors import RequestError
 from policy.identity.ownership import Editor
+from policy.queues.moments import parse_seconds
 from policy.quotas.quota_table import QuotaTable
-from policy.wording import describe, name, plain, quote
+from policy.wording import describe, moment, name, plain, quote
 
 _UNTIL: Final = "until="
 _AFTER: Final = "after="
 _CREATION: Final = "creation"
 _LONGEST: Final = 256
 _EXAMPLE: Final = "2026-11-20T08:00:00Z"
+_MISSPELT: Final = re.compile(r"(until|after) *[=:]", re.IGNORECASE)
+"""What a part of a hold begins with that says when it ends, but is not read."""
+_NAMESPACE: Final = re.compile(r"[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?")
 
 
 class HoldRole(StrEnum):
-    """As what a user may hold and release a gang."""
+    """As what a user changes a gang that waits."""
 
     OWNER = "owner"
     GROUP_ADMIN = "group-admin"
     ADMIN = "admin"
 
 
-_STRENGTH: Final = {HoldRole.OWNER: 0, HoldRole.GROUP_ADMIN: 1, HoldRole.ADMIN: 2}
+STRENGTH: Final = {HoldRole.OWNER: 0, HoldRole.GROUP_ADMIN: 1, HoldRole.ADMIN: 2}
+"""What a user of one role did, a user of a weaker one may not undo."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,7 +68,7 @@ class Holder:
     @property
     def strength(self) -> int:
         """Of two holders, the stronger one decides."""
-        return _STRENGTH[self.role]
+        return STRENGTH[self.role]
 
 
 def parse_hold(text: str) -> Hold:
@@ -71,7 +77,11 @@ def parse_hold(text: str) -> Hold:
         raise ValueError(f"must have at most {_LONGEST} characters")
     parts = [part.strip() for part in text.split(";")]
     lifts = [part for part in parts if part.startswith((_UNTIL, _AFTER))]
-    reason = "; ".join(part for part in parts if part and part not in lifts)
+    others = [part for part in parts if part and part not in lifts]
+    misspelt = next((found[1].lower() for one in others if (found := _MISSPELT.match(one))), None)
+    if misspelt is not None:
+        raise ValueError(f"must write {misspelt}= without spaces and in small letters")
+    reason = "; ".join(others)
     if not reason:
         raise ValueError('must give a reason, such as "data is copied"')
     if len(lifts) > 1:
@@ -85,6 +95,13 @@ def parse_hold(text: str) -> Hold:
     return Hold(reason=told)
 
 
+def format_hold(hold: Hold) -> str:
+    """Write a hold as `parse_hold` reads it."""
+    if hold.until is not None:
+        return f"{hold.reason}; {_UNTIL}{moment(hold.until)}"
+    return hold.reason if hold.after is None else f"{hold.reason}; {_AFTER}{'/'.join(hold.after)}"
+
+
 def read_hold(text: str) -> Hold:
     """Read a hold that may not have been checked: what is wrong with it counts as its reason."""
     try:
@@ -94,25 +111,22 @@ def read_hold(text: str) -> Hold:
 
 
 def _parse_time(text: str) -> float:
-    try:
-        found = datetime.fromisoformat(text)
-    except ValueError:
-        found = None
-    if found is None or found.tzinfo is None:
+    found = parse_seconds(text)
+    if found is None:
         raise ValueError(f"{_UNTIL} must be a time such as {_EXAMPLE}, not {describe(text)}")
-    return found.timestamp()
+    return found
 
 
 def _parse_gang(text: str) -> tuple[str, str]:
     namespace, _, gang = text.partition("/")
-    if not (namespace and gang) or any(char.isspace() for char in text):
+    if not (_NAMESPACE.fullmatch(namespace) and gang) or any(char.isspace() for char in text):
         raise ValueError(f"{_AFTER} must be <namespace>/<gang>, not {describe(text)}")
     return namespace, gang
 
 
 def format_holder(holder: Holder) -> str:
     """Write who holds a gang, and since when."""
-    since = _CREATION if holder.since is None else format_time(holder.since)
+    since = _CREATION if holder.since is None else moment(holder.since)
     return f"{holder.role} {since} {holder.user}"
 
 
@@ -129,11 +143,6 @@ def read_holder(text: str, *, owner: str) -> Holder:
     return Holder(role=HoldRole(role), user=user, since=at)
 
 
-def format_time(seconds: float) -> str:
-    """Write a time to the second."""
-    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="seconds")
-
-
 def check_holder(
     editor: Editor,
     *,
@@ -148,6 +157,23 @@ def check_holder(
     `held_by` is the user who holds it now. A hold is lifted by its holder, or by a user of the same
     role or a stronger one.
     """
+    roles = find_roles(editor, owner=owner, group=group, quotas=quotas, admins=admins)
+    if not roles:
+        raise RequestError.at("", f"{only_by(owner, group)} may hold or release it")
+    if held_by is not None and STRENGTH[roles[-1]] < held_by.strength:
+        raise RequestError.at("", f"{describe_holder(held_by)} holds it: {lifted_by(held_by)}")
+    return roles[0]
+
+
+def find_roles(
+    editor: Editor,
+    *,
+    owner: str,
+    group: str | None,
+    quotas: QuotaTable,
+    admins: tuple[str, ...],
+) -> list[HoldRole]:
+    """Return as what a user may change a gang, the weakest role first."""
     roles = []
     if editor.user == owner:
         roles.append(HoldRole.OWNER)
@@ -155,14 +181,13 @@ def check_holder(
         roles.append(HoldRole.GROUP_ADMIN)
     if editor.is_any_of(admins):
         roles.append(HoldRole.ADMIN)
-    if not roles:
-        admin = f", an admin of group {name(group)}" if group else ""
-        raise RequestError.at(
-            "", f"only the owner {quote(owner)}{admin} or a policy admin may hold or release it"
-        )
-    if held_by is not None and _STRENGTH[roles[-1]] < held_by.strength:
-        raise RequestError.at("", f"{describe_holder(held_by)} holds it: {lifted_by(held_by)}")
-    return roles[0]
+    return roles
+
+
+def only_by(owner: str, group: str | None) -> str:
+    """Say which users may change a gang."""
+    admin = f", an admin of group {name(group)}" if group else ""
+    return f"only the owner {quote(owner)}{admin} or a policy admin"
 
 
 def describe_holder(holder: Holder) -> str:

@@ -16,6 +16,7 @@ from policy.queues.durations import DAY, HOUR, MINUTE
 from policy.queues.factors import FactorName
 from policy.queues.formula import Formula
 from policy.queues.who import EVERY_GANG, AskingGang, Who
+from policy.queues.windows import AdvanceReservation, MaintenanceWindow
 
 DEFAULT_LONGEST: Final = "default"
 """The key of `longest` for all classes that are not listed."""
@@ -59,6 +60,12 @@ class QueueLevel:
     def horizon(self) -> float:
         """How many seconds all factors together are worth at most."""
         return sum(self.worth.values())
+
+    def uses(self, factor: FactorName) -> bool:
+        """Tell whether its ranks depend on a factor: a formula may use one without a worth."""
+        if self.formula is not None:
+            return factor in self.formula.factors
+        return bool(self.worth.get(factor))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,8 +112,25 @@ class PreemptionRules:
     """How running gangs are protected from preemption."""
 
     minimum_run: float = 0.0
-    grace: float | None = None
-    """None leaves the pods' own grace period."""
+    grace: float = 0.0
+    """How long a victim runs on after its owner was told; the pods' own grace period follows."""
+
+
+class DefragmentationMode(StrEnum):
+    """What becomes of moves that let a gang start earlier."""
+
+    OFF = "off"
+    PROPOSE = "propose"
+    PERFORM = "perform"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DefragmentationRules:
+    """Whether opportunistic gangs are moved for others, and at which cost."""
+
+    mode: DefragmentationMode = DefragmentationMode.PROPOSE
+    maximum_cost: float = HOUR
+    """Leaf-cell seconds of work that all moves for one gang may lose."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -129,7 +153,10 @@ class Queues:
     run_time: RunTimeRules = RunTimeRules()
     reservation: ReservationRules = ReservationRules()
     preemption: PreemptionRules = PreemptionRules()
+    defragmentation: DefragmentationRules = DefragmentationRules()
     expected_start: ExpectedStartRules = ExpectedStartRules()
+    reservations: tuple[AdvanceReservation, ...] = ()
+    maintenance: tuple[MaintenanceWindow, ...] = ()
 
     def level_of(self, gang: AskingGang) -> int:
         """Return the place of the level that takes a gang."""
@@ -152,8 +179,8 @@ class Queues:
         return max(self.levels[0].horizon, ages[-1]) if ages else self.levels[0].horizon
 
     def uses(self, factor: FactorName) -> bool:
-        """Tell whether any level gives a factor a worth."""
-        return any(level.worth.get(factor) for level in self.levels)
+        """Tell whether the ranks of any level depend on a factor."""
+        return any(level.uses(factor) for level in self.levels)
 
 
 DEFAULT_QUEUES: Final = Queues(

@@ -70,11 +70,6 @@ class Who:
     vcs: frozenset[str] = frozenset()
     when: Expression | None = None
 
-    @property
-    def takes_all(self) -> bool:
-        """Whether every gang matches."""
-        return self == EVERY_GANG
-
     def takes(self, gang: AskingGang) -> bool:
         """Tell whether a gang matches; a condition that cannot be evaluated does not."""
         return (

@@ -10,4 +10,5 @@ schema             the schema as text
 queries            reads `queries.sql`
 column_values      text and JSON values in a form that Postgres can store
 maintenance        creates and drops partitions of the tables that grow
+retention          how long data is kept
 """

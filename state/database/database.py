@@ -17,7 +17,7 @@ from urllib.parse import SplitResult, parse_qs, unquote, urlsplit
 
 import asyncpg
 
-from policy.errors import BackendError, SettingsError
+from policy.errors import BackendError, ConflictError, SettingsError
 from state.database.queries import sql
 from state.embedded import EmbeddedPostgres
 
@@ -35,6 +35,7 @@ _FAILURES = (
 # Errors of a server that may be available later: no setting has to change.
 _UNAVAILABLE = (OSError, asyncpg.CannotConnectNowError, asyncpg.TooManyConnectionsError)
 _STARTING_UP_PAUSE_SECONDS = 0.1
+_EPOCH_IS_OVER = "CG001"
 _CLOSE_SECONDS = 5.0
 _START_AGAIN_SECONDS = 1.0
 
@@ -313,6 +314,25 @@ def backend_errors(doing: str) -> Iterator[None]:
         said = f"{kind}: {_first_line(error)}" if str(error) else kind
         why = "it did not answer in time" if isinstance(error, TimeoutError) else said
         raise BackendError(f"Postgres failed while {doing}: {why}") from error
+
+
+@contextlib.contextmanager
+def leader_errors() -> Iterator[None]:
+    """Raise ConflictError where Postgres refuses a write because the leader's epoch is over."""
+    try:
+        yield
+    except asyncpg.PostgresError as error:
+        if error.sqlstate == _EPOCH_IS_OVER:
+            raise ConflictError(str(error)) from error
+        raise
+
+
+@contextlib.asynccontextmanager
+async def leader_calls(doing: str, *, timeout_seconds: float = 10.0) -> AsyncIterator[None]:
+    """Translate errors of Postgres, and a server that does not answer the leader in time."""
+    with backend_errors(doing), leader_errors():
+        async with asyncio.timeout(timeout_seconds):
+            yield
 
 
 def _first_line(error: Exception) -> str:

@@ -9,7 +9,6 @@ both clocks, that of this process and that of the database, in case one of them 
 import asyncio
 import logging
 from collections.abc import Iterator
-from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from typing import NoReturn
 
@@ -18,33 +17,11 @@ import asyncpg
 from policy.errors import BackendError
 from state.database.database import backend_errors
 from state.database.queries import sql
+from state.database.retention import RetentionSettings
 
 logger = logging.getLogger(__name__)
 
 _AT_ONCE = 5000
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RetentionSettings:
-    """How long data is kept, in whole days after the day of its creation."""
-
-    log_days: int = 90
-    """Decisions and observations, for explanations and replays. Uses most of the disk."""
-
-    history_days: int = 400
-    """Runs of gangs, past charges and documents."""
-
-    totals_days: int = 1100
-    """Daily sums of users, groups, VCs and classes. Uses little disk."""
-
-    ahead_days: int = 7
-    """How many days ahead partitions are created, and so how long retention may fail."""
-
-    every_seconds: float = 3600.0
-    """How often partitions are created and dropped."""
-
-    retry_seconds: float = 60.0
-    """The pause after a failure."""
 
 
 class LogMaintenance:

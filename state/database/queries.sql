@@ -74,6 +74,16 @@ WHERE
 ORDER BY at DESC, key DESC
 LIMIT $1
 
+-- name: decisions_of_kind
+-- Read the decisions of one kind about some subjects between two moments, newest first.
+SELECT
+    key, at, service, kind, subject, pod_uid, outcome, reason, policy_version, epoch, sequence,
+    latency_seconds, details, inputs
+FROM decisions
+WHERE subject = ANY ($2::text[]) AND at BETWEEN $3 AND $4 AND kind = $1
+ORDER BY at DESC, key DESC
+LIMIT $5
+
 -- name: why_this_pod
 -- Read the rows of one pod, newest first.
 SELECT
@@ -500,3 +510,11 @@ FROM promises AS p
 WHERE p.ended_at IS NULL OR p.ended_at >= $1
 ORDER BY p.ended_at IS NOT NULL, p.made_at DESC
 LIMIT $2
+
+-- name: save_outlook
+-- Replace the outlook: when gangs that are submitted now would start.
+SELECT save_outlook($1, $2, $3, $4::jsonb)
+
+-- name: outlook
+-- The last outlook of the leader.
+SELECT o.computed_at, o.entries::text AS entries FROM outlook AS o

@@ -208,6 +208,14 @@ TABLE log_terms (
     CONSTRAINT log_terms_pkey PRIMARY KEY (service, epoch)
 );
 
+TABLE outlook (
+    one boolean NOT NULL DEFAULT true,
+    computed_at timestamp with time zone NOT NULL,
+    entries jsonb NOT NULL,
+    CONSTRAINT outlook_one_check CHECK (one),
+    CONSTRAINT outlook_pkey PRIMARY KEY (one)
+);
+
 TABLE past_charges (
     id bigint NOT NULL GENERATED AS IDENTITY,
     decision uuid NOT NULL,
@@ -363,13 +371,17 @@ FUNCTION forget_past(text,date,integer,integer) RETURNS integer SECURITY DEFINER
 
 FUNCTION grant_other_rights() RETURNS void; -- be3e6181253def3e84ceabc08fece2f3
 
-FUNCTION grant_rights() RETURNS void; -- 771de2a0844cbf3df5f2708f562472af
+FUNCTION grant_rights() RETURNS void; -- d05be34eb8e179827c6070b0089ddfdb
 
 FUNCTION grant_rights_before_counts() RETURNS void; -- 4bbaf83e70e547dcb8a93d95671b00a9
+
+FUNCTION grant_rights_before_outlook() RETURNS void; -- aa4a2f55828cac8ccfa2b27e8dc910dc
 
 FUNCTION grant_rights_before_promises() RETURNS void; -- f3358a18828a9f5e0dd4fc329c79e5d8
 
 FUNCTION grant_rights_before_runs() RETURNS void; -- a56eb9e4ed9bc597a987357b029f49b3
+
+FUNCTION grant_rights_before_swaps() RETURNS void; -- dbae6b0b3457b4fccf2ff102c71dbb24
 
 FUNCTION ledger_add_days(charges,timestamp with time zone) RETURNS void; -- de3bcb2bfe399423b4323e125194b46c
 
@@ -448,6 +460,8 @@ FUNCTION retain_nodes(text,bigint,text[],timestamp with time zone) RETURNS void 
 FUNCTION run_holds(gang_history) RETURNS TABLE(since timestamp with time zone, until timestamp with time zone, leaf_count integer, leaf_type text); -- 815fafc1c062a3fed3a1c4be489502bc
 
 FUNCTION runs_between(timestamp with time zone,timestamp with time zone) RETURNS TABLE(run text, gang text, user_name text, group_name text, vc text, class text, leaf_type text, leaf_count integer, hours double precision); -- 6c831e0c26f7e5e395635b9303dd6f56
+
+FUNCTION save_outlook(text,bigint,timestamp with time zone,jsonb) RETURNS void SECURITY DEFINER SET search_path=public, pg_temp; -- b2fb897c5614a8029bf07693ef6ce67f
 
 FUNCTION save_promises(text,bigint,jsonb,interval,timestamp with time zone) RETURNS void SECURITY DEFINER SET search_path=public, pg_temp; -- e64fb0a84a33f61edb153c9d8ae0f88e
 

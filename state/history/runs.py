@@ -14,8 +14,8 @@ import orjson
 
 from state.database.column_values import to_optional_text, to_text
 from state.database.database import backend_errors
-from state.database.maintenance import RetentionSettings
 from state.database.queries import sql
+from state.database.retention import RetentionSettings
 from state.history.facts import Certainty, GangFacts, decode_facts
 from state.history.predictions import PastRun, PredictionError
 

@@ -13,13 +13,12 @@ from typing import Any
 import asyncpg
 import orjson
 
-from policy.errors import ConflictError
 from policy.quotas.charge import Charge, CpuAndMemory, build_exceeded, choose_applicable
 from policy.quotas.limits import Limit, Scope
 from policy.quotas.usage import ScopeUsage
 from policy.submission import ClassName, GangKey
 from state.database.column_values import to_text
-from state.database.database import backend_errors
+from state.database.database import backend_errors, leader_errors
 from state.database.queries import sql
 from state.ledger import rows
 from state.ledger.batches import Batches
@@ -41,7 +40,6 @@ from state.ledger.ledger import (
     choose_storable,
 )
 
-_EPOCH_IS_OVER = "CG001"
 # SQLSTATE classes of errors that a retry does not fix: bad data, a broken constraint, too long.
 _REFUSED_CLASSES = ("22", "23", "54")
 # Lost races against another writer: nothing changed, and a retry sees the other write.
@@ -315,19 +313,14 @@ class PostgresLedger:
 
     async def _write(self, name: str, term: LeaderTerm, *values: Any) -> str:  # noqa: ANN401
         """Call an SQL function that only the leader may call."""
-        with backend_errors(f"writing to the ledger ({name})"):
-            try:
-                found = await self._fetch(
-                    name,
-                    term.leadership,
-                    term.epoch,
-                    *values,
-                    timeout_seconds=self._settings.timeout_seconds,
-                )
-            except asyncpg.PostgresError as error:
-                if error.sqlstate == _EPOCH_IS_OVER:
-                    raise ConflictError(str(error)) from error
-                raise
+        with backend_errors(f"writing to the ledger ({name})"), leader_errors():
+            found = await self._fetch(
+                name,
+                term.leadership,
+                term.epoch,
+                *values,
+                timeout_seconds=self._settings.timeout_seconds,
+            )
         return str(found[0][0])
 
     async def _read(self, name: str, *values: Any) -> list[asyncpg.Record]:  # noqa: ANN401

@@ -19,6 +19,7 @@ import logging
 from collections import Counter, deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import NoReturn, Protocol
 
 from policy.errors import BackendError
@@ -55,6 +56,11 @@ class DecisionStore(Protocol):
         before: Position = END,
     ) -> list[DecisionRecord]:
         """Return the newest records older than `before`, newest first."""
+
+    async def of_kind(
+        self, kind: str, subjects: Sequence[str], *, since: datetime, until: datetime, limit: int
+    ) -> list[DecisionRecord]:
+        """Return the records of one kind about some subjects, newest first."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -187,6 +193,12 @@ class DecisionLog:
         return await self._store.recent(
             limit, subject=subject, with_observations=with_observations, before=before
         )
+
+    async def of_kind(
+        self, kind: str, subjects: Sequence[str], *, since: datetime, until: datetime, limit: int
+    ) -> list[DecisionRecord]:
+        """Return the written records of one kind about some subjects, newest first."""
+        return await self._store.of_kind(kind, subjects, since=since, until=until, limit=limit)
 
     async def flush(self) -> None:
         """Write all records that are pending now; BackendError if the store is unavailable."""

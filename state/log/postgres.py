@@ -1,6 +1,7 @@
 """The rows of the decision log in Postgres."""
 
 from collections.abc import Iterable, Sequence
+from datetime import datetime
 from itertools import groupby
 from typing import Any, Final
 
@@ -55,6 +56,15 @@ class PostgresDecisions:
             else:
                 query = sql("recent_decisions_of_subject")
                 rows = await self._pool.fetch(query, *values, to_text(subject))
+        return [_from_row(row) for row in rows]
+
+    async def of_kind(
+        self, kind: str, subjects: Sequence[str], *, since: datetime, until: datetime, limit: int
+    ) -> list[DecisionRecord]:
+        """Return the records of one kind about some subjects, newest first."""
+        values = kind, list(map(to_text, subjects)), since, until, limit
+        with backend_errors("reading decisions"):
+            rows = await self._pool.fetch(sql("decisions_of_kind"), *values)
         return [_from_row(row) for row in rows]
 
     async def of_pod(self, pod_uid: str, limit: int) -> list[DecisionRecord]:

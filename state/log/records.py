@@ -33,6 +33,9 @@ class RowKind(StrEnum):
     RELEASE = "release"
     RUN = "run"
     HOLD = "hold"
+    SWAP = "swap"
+    CANCEL = "cancel"
+    START_BY = "start-by"
     # Observations, the inputs of the engine:
     NODE = "node"
     POD = "pod"

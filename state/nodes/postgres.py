@@ -1,8 +1,6 @@
 """The nodes that were seen lately, in Postgres: each call is one round trip."""
 
-import asyncio
-from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 from typing import Final
 
@@ -11,16 +9,13 @@ import orjson
 
 from policy.cluster.document import LiveNode, NodeCount
 from policy.cluster.seen_nodes import SEEN_DAYS
-from policy.errors import ConflictError
 from policy.submission import NodeName
 from state.database.column_values import to_json, to_text
-from state.database.database import backend_errors
+from state.database.database import leader_calls
 from state.database.queries import sql
 from state.ledger.ledger import LeaderTerm
 
-_EPOCH_IS_OVER: Final = "CG001"
 _KEPT: Final = timedelta(days=SEEN_DAYS)
-_TIMEOUT_SECONDS: Final = 10.0
 
 
 class PostgresSeenNodes:
@@ -49,7 +44,7 @@ class PostgresSeenNodes:
         ]
         texts = "[" + ",".join(map(to_json, rows)) + "]"
         names = [to_text(name) for name in gone]
-        async with _answering("noting nodes"):
+        async with leader_calls("noting nodes"):
             await self._pool.fetchval(
                 sql("observe_nodes"),
                 term.leadership,
@@ -63,7 +58,7 @@ class PostgresSeenNodes:
     async def retain(self, names: Sequence[NodeName], *, term: LeaderTerm) -> None:
         """Note that all other nodes are gone."""
         kept = [to_text(name) for name in names]
-        async with _answering("noting nodes"):
+        async with leader_calls("noting nodes"):
             await self._pool.fetchval(
                 sql("retain_nodes"),
                 term.leadership,
@@ -75,7 +70,7 @@ class PostgresSeenNodes:
     async def count(self, keys: Sequence[str]) -> tuple[NodeCount, ...]:
         """Count the nodes by their devices and by these labels."""
         asked = [to_text(key) for key in keys]
-        async with _answering("counting nodes"):
+        async with leader_calls("counting nodes"):
             rows = await self._pool.fetch(sql("seen_nodes"), asked, _KEPT, self._now())
         counts = (
             NodeCount(
@@ -95,22 +90,9 @@ class PostgresSeenNodes:
 
     async def version(self) -> int:
         """Return a number that grows with every change of the nodes."""
-        async with _answering("asking about nodes"):
+        async with leader_calls("asking about nodes"):
             return int(await self._pool.fetchval(sql("seen_nodes_version")))
 
 
 def _order(count: NodeCount) -> tuple[list[tuple[str, int]], list[tuple[str, str]]]:
     return sorted(count.leaf_counts.items()), sorted(count.labels.items())
-
-
-@asynccontextmanager
-async def _answering(doing: str) -> AsyncIterator[None]:
-    """Translate errors of Postgres, and a server that does not answer in time."""
-    with backend_errors(doing):
-        try:
-            async with asyncio.timeout(_TIMEOUT_SECONDS):
-                yield
-        except asyncpg.PostgresError as exc:
-            if exc.sqlstate == _EPOCH_IS_OVER:
-                raise ConflictError(str(exc)) from exc
-            raise

@@ -1,27 +1,22 @@
 """The promise ledger in Postgres: each call is one round trip."""
 
-import asyncio
-from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 from typing import Final
 
 import asyncpg
 import orjson
 
-from policy.errors import ConflictError
 from policy.submission import GangKey
 from state.database.column_values import to_json, to_text
-from state.database.database import backend_errors
+from state.database.database import leader_calls
 from state.database.queries import sql
 from state.ledger.ledger import LeaderTerm
 from state.promises.promises import PromiseRow
 
-_EPOCH_IS_OVER: Final = "CG001"
 _KEPT: Final = timedelta(days=90)
 """How long promises that ended are kept."""
 _MOST_ROWS: Final = 5_000
-_TIMEOUT_SECONDS: Final = 10.0
 
 
 class PostgresPromises:
@@ -49,7 +44,7 @@ class PostgresPromises:
             )
             for row in rows
         ]
-        async with _answering("writing promises"):
+        async with leader_calls("writing promises"):
             await self._pool.fetchval(
                 sql("save_promises"),
                 term.leadership,
@@ -61,7 +56,7 @@ class PostgresPromises:
 
     async def load(self, *, ended_since: datetime) -> list[PromiseRow]:
         """Return the promises that are in force and those that ended since, oldest first."""
-        async with _answering("reading promises"):
+        async with leader_calls("reading promises"):
             rows = await self._pool.fetch(sql("promises"), ended_since, _MOST_ROWS)
         return [
             PromiseRow(
@@ -72,16 +67,3 @@ class PostgresPromises:
             )
             for row in reversed(rows)
         ]
-
-
-@asynccontextmanager
-async def _answering(doing: str) -> AsyncIterator[None]:
-    """Translate errors of Postgres, and a server that does not answer in time."""
-    with backend_errors(doing):
-        try:
-            async with asyncio.timeout(_TIMEOUT_SECONDS):
-                yield
-        except asyncpg.PostgresError as exc:
-            if exc.sqlstate == _EPOCH_IS_OVER:
-                raise ConflictError(str(exc)) from exc
-            raise

@@ -15,8 +15,8 @@ from state.database.database import Database, open_database
 from state.database.migrator import load_migrations, migrate
 from state.history.runs import PostgresHistory, RunFilter
 from state.ledger.ledger import Charged, LeaderTerm, Queued
-from state.ledger.postgres import PostgresLedger
 from tests.compatibility.written import Written
+from tests.support.state.ledgers import a_patient_ledger
 
 _LEADERSHIP = "cellgate-extender"
 
@@ -35,7 +35,7 @@ async def test_only_later_migrations_are_applied(empty_database_url: str, writte
 
 
 async def test_usage_is_what_it_was(older_database: Database, written: Written) -> None:
-    ledger = PostgresLedger(older_database.pool)
+    ledger = a_patient_ledger(older_database.pool)
     found = {}
     for name in written.answers["usage"]:
         user, group = name.split("/")
@@ -52,7 +52,7 @@ async def test_usage_is_what_it_was(older_database: Database, written: Written) 
 
 
 async def test_charges_are_what_they_were(older_database: Database, written: Written) -> None:
-    live = await PostgresLedger(older_database.pool).charges()
+    live = await a_patient_ledger(older_database.pool).charges()
     assert [
         {
             "gang": str(one.charge.gang),
@@ -74,7 +74,7 @@ async def test_holdings_of_the_past_are_what_they_were(
     older_database: Database, written: Written
 ) -> None:
     asked = written.answers["holdings"]
-    held = await PostgresLedger(older_database.pool).holdings(datetime.fromisoformat(asked["at"]))
+    held = await a_patient_ledger(older_database.pool).holdings(datetime.fromisoformat(asked["at"]))
     assert [
         {
             "user": one.user,
@@ -93,7 +93,7 @@ async def test_holdings_of_the_past_are_what_they_were(
 async def test_an_older_charge_is_recognised_and_released(
     older_database: Database, written: Written
 ) -> None:
-    ledger = PostgresLedger(older_database.pool)
+    ledger = a_patient_ledger(older_database.pool)
     for told in written.answers["charges"]:
         charge = _to_charge(told)
         answer = await ledger.charge(charge)
@@ -144,7 +144,7 @@ async def test_a_gang_that_waits_for_quota_keeps_its_decision(
     # It is forgotten a day after it was confirmed: that day is over.
     later = "UPDATE queued_gangs SET expires_at = now() + interval '1 hour'"
     await older_database.pool.execute(later)
-    ledger = PostgresLedger(older_database.pool)
+    ledger = a_patient_ledger(older_database.pool)
     assert await ledger.queue(replace(queued, decision=uuid4())) == Queued(charge=queued)
     answer = await ledger.charge(queued)
     assert isinstance(answer, Charged)

@@ -16,10 +16,10 @@ from kube.read.managed_pod import ManagedPod
 from kube.read.pods import read_pod
 from simulation.objects.fields import Object
 from state.database.database import Database, open_database
-from state.ledger.postgres import PostgresLedger
 from state.log.postgres import PostgresDecisions
 from tests.compatibility.written import Written
 from tests.support.services.commands import Service, running
+from tests.support.state.ledgers import a_patient_ledger
 
 _SECONDS = 30
 
@@ -143,7 +143,7 @@ async def _check_epochs(database: Database, epochs: list[int]) -> None:
 
 async def _check_charges(database: Database, written: Written) -> None:
     """Charges of pods that exist are kept."""
-    kept = await PostgresLedger(database.pool).charges()
+    kept = await a_patient_ledger(database.pool).charges()
     decisions = {str(live.charge.decision) for live in kept}
     assert {charge["decision"] for charge in written.answers["charges"]} <= decisions
 

@@ -3,8 +3,8 @@
 import pytest
 
 from state.ledger.ledger import Ledger
-from state.ledger.postgres import PostgresLedger
 from tests.support.clocks import FrozenTime
+from tests.support.state.ledgers import a_patient_ledger
 from tests.support.state.postgres import database, database_url, postgres
 from tests.support.state.stock_postgres import stock, stock_database
 from tests.support.twins.ledger import MemoryLedger
@@ -22,4 +22,4 @@ def ledger(request: pytest.FixtureRequest, clock: FrozenTime) -> Ledger:
     if request.param == "memory":
         return MemoryLedger(clock)
     name = "database" if request.param == "embedded" else "stock_database"
-    return PostgresLedger(request.getfixturevalue(name).pool, clock=clock)
+    return a_patient_ledger(request.getfixturevalue(name).pool, clock=clock)

@@ -1,40 +1,20 @@
 """Epochs, observations and documents in the log, on Postgres and on its twin in memory."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from datetime import UTC, datetime, timedelta
+from dataclasses import replace
+from datetime import datetime
 from random import Random
 
-import pytest
-
 from state.history.facts import GangFacts
-from state.history.runs import PostgresHistory, RunFilter
+from state.history.runs import RunFilter
 from state.log.candidates import KnownNodes
 from state.log.epoch_journal import EpochJournal, find_missing
 from state.log.log import DecisionLog
-from state.log.postgres import PostgresDecisions
 from state.log.records import DecisionRecord, LoggedDocument, RowKind
+from tests.support.state.histories import HOUR, NOON, Stores, stores
 from tests.support.state.records import a_decision
-from tests.support.twins.history import MemoryHistory
-from tests.support.twins.log import MemoryDecisions
 
-_NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
-_HOUR = timedelta(hours=1)
-
-
-@dataclass(frozen=True)
-class Stores:
-    decisions: MemoryDecisions | PostgresDecisions
-    history: MemoryHistory | PostgresHistory
-
-
-@pytest.fixture(params=["memory", "database", "stock_database"])
-def stores(request: pytest.FixtureRequest) -> Stores:
-    if request.param == "memory":
-        decisions = MemoryDecisions()
-        return Stores(decisions, MemoryHistory(decisions.history))
-    pool = request.getfixturevalue(request.param).pool
-    return Stores(PostgresDecisions(pool), PostgresHistory(pool))
+__all__ = ["stores"]
 
 
 def _rows(epoch: int, numbers: Sequence[int], service: str = "extender") -> list[DecisionRecord]:
@@ -58,10 +38,10 @@ async def test_what_a_leader_decided_before_it_was_deposed_is_taken_however_late
     stores: Stores,
 ) -> None:
     document = LoggedDocument(kind="rules", content="rules: []")
-    await stores.decisions.insert([replace(row, at=_NOON) for row in _rows(6, [1])])
-    await stores.decisions.insert([replace(row, at=_NOON + _HOUR) for row in _rows(8, [1])])
+    await stores.decisions.insert([replace(row, at=NOON) for row in _rows(6, [1])])
+    await stores.decisions.insert([replace(row, at=NOON + HOUR) for row in _rows(8, [1])])
     spooled = [
-        replace(row, at=_NOON + hours * _HOUR, facts=_facts(f"r{hours}"), documents=(document,))
+        replace(row, at=NOON + hours * HOUR, facts=_facts(f"r{hours}"), documents=(document,))
         for row, hours in zip(_rows(5, [1, 2, 3]), (-2, -1, 0), strict=True)
     ]
     assert await stores.decisions.insert(spooled) == spooled[2:]
@@ -70,7 +50,7 @@ async def test_what_a_leader_decided_before_it_was_deposed_is_taken_however_late
     runs = await stores.history.find(RunFilter(gang="team-a/bert"), 10)
     assert {run.facts.run for run in runs} == {"r-2", "r-1"}
     # Epoch 7 never wrote, and what it decided before epoch 8 began stands beside that of epoch 6.
-    late = [replace(row, at=_NOON + 0.5 * _HOUR) for row in _rows(7, [1])]
+    late = [replace(row, at=NOON + 0.5 * HOUR) for row in _rows(7, [1])]
     assert await stores.decisions.insert(late) == []
 
 
@@ -78,8 +58,8 @@ async def test_a_term_began_with_its_earliest_row_in_whatever_order_they_come(
     stores: Stores,
 ) -> None:
     for hours in (2, 1):
-        await stores.decisions.insert([replace(_rows(6, [hours])[0], at=_NOON + hours * _HOUR)])
-    [old] = [replace(row, at=_NOON + 1.5 * _HOUR) for row in _rows(5, [1])]
+        await stores.decisions.insert([replace(_rows(6, [hours])[0], at=NOON + hours * HOUR)])
+    [old] = [replace(row, at=NOON + 1.5 * HOUR) for row in _rows(5, [1])]
     assert await stores.decisions.insert([old]) == [old]
 
 
@@ -167,12 +147,33 @@ async def test_observations_are_there_for_those_who_ask_for_them(stores: Stores)
 
 async def test_what_happened_to_a_pod_is_told_newest_first(stores: Stores) -> None:
     rows = [
-        a_decision(pod_uid="8a7b", at=_NOON + number * _HOUR, kind=kind)
+        a_decision(pod_uid="8a7b", at=NOON + number * HOUR, kind=kind)
         for number, kind in enumerate(["pod", "placement", "bind"])
     ]
     await stores.decisions.insert([rows[1], rows[2], a_decision(pod_uid="other"), rows[0]])
     assert await stores.decisions.of_pod("8a7b", 10) == rows[::-1]
     assert await stores.decisions.of_pod("8a7b", 1) == [rows[2]]
+
+
+async def test_rows_of_one_kind_about_some_subjects_are_found(stores: Stores) -> None:
+    rows = [
+        a_decision(subject, at=NOON + number * HOUR, kind=kind)
+        for number, (subject, kind) in enumerate(
+            [("a", "cancel"), ("b", "cancel"), ("a", "hold"), ("c", "cancel"), ("a", "cancel")]
+        )
+    ]
+    await stores.decisions.insert(rows)
+
+    async def cancels(
+        *subjects: str, until: datetime = NOON + 4 * HOUR, limit: int = 9
+    ) -> list[DecisionRecord]:
+        log = stores.decisions
+        return await log.of_kind("cancel", subjects, since=NOON, until=until, limit=limit)
+
+    assert await cancels("a", "b") == [rows[4], rows[1], rows[0]]
+    assert await cancels("a", "b", limit=1) == [rows[4]]
+    assert await cancels("a", until=NOON) == [rows[0]]
+    assert await cancels() == []
 
 
 async def test_a_document_is_kept_once(stores: Stores) -> None:
@@ -186,4 +187,4 @@ async def test_a_document_is_kept_once(stores: Stores) -> None:
 
 
 def _facts(run: str) -> GangFacts:
-    return GangFacts(run=run, gang="team-a/bert", asked_at=_NOON)
+    return GangFacts(run=run, gang="team-a/bert", asked_at=NOON)

@@ -30,9 +30,9 @@ from policy.quotas.limits import Limit, Measure, Scope
 from policy.quotas.usage import ScopeUsage
 from policy.submission import ClassName, GroupName, LeafType, UserName
 from state.ledger.ledger import LeaderTerm, Ledger, LiveCharge
-from state.ledger.postgres import PostgresLedger
 from tests.support.clocks import FrozenTime
 from tests.support.state.charges import a_charge, gang_key
+from tests.support.state.ledgers import a_patient_ledger
 from tests.support.twins.ledger import MemoryLedger
 
 T = TypeVar("T")
@@ -96,7 +96,7 @@ class _Machine(RuleBasedStateMachine):
         self._pool: asyncpg.Pool = run(_open(url))
         self._clock = FrozenTime()
         self._twin = MemoryLedger(self._clock)
-        self._ledger = PostgresLedger(self._pool, clock=self._clock)
+        self._ledger = a_patient_ledger(self._pool, clock=self._clock)
         self._epoch = 1
         self._is_over_limits = False
 

@@ -1,43 +1,13 @@
 """Predictions in the history of gangs, on Postgres and on its twin in memory."""
 
-from dataclasses import dataclass, replace
-from datetime import UTC, datetime, timedelta
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from state.history.facts import GangFacts
-from state.history.runs import PostgresHistory
-from state.log.postgres import PostgresDecisions
-from tests.support.state.records import a_decision
-from tests.support.twins.history import MemoryHistory
-from tests.support.twins.log import MemoryDecisions
+from tests.support.state.histories import HOUR, NOON, Stores, some_facts, stores
 
-_NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
-_HOUR = timedelta(hours=1)
-
-
-@dataclass(frozen=True)
-class Stores:
-    decisions: MemoryDecisions | PostgresDecisions
-    history: MemoryHistory | PostgresHistory
-
-    async def tell(self, *facts: GangFacts) -> None:
-        await self.decisions.insert([a_decision(facts=one) for one in facts])
-
-
-@pytest.fixture(params=["memory", "database"])
-def stores(request: pytest.FixtureRequest) -> Stores:
-    if request.param == "memory":
-        decisions = MemoryDecisions()
-        return Stores(decisions, MemoryHistory(decisions.history))
-    pool = request.getfixturevalue(request.param).pool
-    return Stores(PostgresDecisions(pool), PostgresHistory(pool))
-
-
-def _facts(run: str = "r1", **facts: Any) -> GangFacts:
-    told = {"gang": "team-a/bert", "asked_at": _NOON - _HOUR, "vc": "lab", **facts}
-    return GangFacts(run=run, **told)
+__all__ = ["stores"]
 
 
 def _told(stamp: str, **told: Any) -> dict[str, Any]:
@@ -48,21 +18,23 @@ def _told(stamp: str, **told: Any) -> dict[str, Any]:
 async def test_the_first_prediction_of_each_kind_counts_whichever_arrives_first(
     stores: Stores,
 ) -> None:
-    first = _facts(predictions={"runTime": _told("1")})
-    second = _facts(predictions={"runTime": _told("2"), "start": _told("2", at=0.0)})
+    first = some_facts(predictions={"runTime": _told("1")})
+    second = some_facts(predictions={"runTime": _told("2"), "start": _told("2", at=0.0)})
     await stores.tell(replace(second, stamp="2"), replace(first, stamp="1"))
-    await stores.tell(_facts(stamp="3"))
+    await stores.tell(some_facts(stamp="3"))
     [run] = await stores.history.open_runs(10)
     assert run.predictions == {"runTime": _told("1"), "start": _told("2", at=0.0)}
 
 
 async def test_past_runs_are_read_by_their_ends_page_by_page(stores: Stores) -> None:
     begun = [
-        _facts(f"r{hour}", started_at=_NOON, ended_at=_NOON + hour * _HOUR, outcome="failed")
+        some_facts(f"r{hour}", started_at=NOON, ended_at=NOON + hour * HOUR, outcome="failed")
         for hour in range(1, 4)
     ]
     predicted = replace(begun[0], predictions={"start": _told("1", at=5.0)})
-    await stores.tell(predicted, *begun[1:], _facts("open", started_at=_NOON), _facts("waits"))
+    await stores.tell(
+        predicted, *begun[1:], some_facts("open", started_at=NOON), some_facts("waits")
+    )
     page = await stores.history.past_runs(2)
     assert [run.run for run in page] == ["r3", "r2"]
     [last] = await stores.history.past_runs(2, before=page[-1])
@@ -70,19 +42,19 @@ async def test_past_runs_are_read_by_their_ends_page_by_page(stores: Stores) -> 
 
 
 async def test_predictions_are_compared_with_outcomes(stores: Stores) -> None:
-    at = (_NOON - _HOUR).timestamp()
+    at = (NOON - HOUR).timestamp()
     for number, hours in enumerate((1, 1.5, 8)):
         told = {"runTime": _told("1"), "start": _told("1", at=at, key="below 4 h", median=1800.0)}
-        ended = _NOON + hours * _HOUR
-        run = _facts(f"r{number}", user_name="alice", started_at=_NOON, predictions=told)
+        ended = NOON + hours * HOUR
+        run = some_facts(f"r{number}", user_name="alice", started_at=NOON, predictions=told)
         await stores.tell(replace(run, ended_at=ended, outcome="succeeded"))
-    cut = _facts("cut", started_at=_NOON, predictions={"runTime": _told("1")})
-    await stores.tell(replace(cut, ended_at=_NOON + _HOUR, outcome="preempted"))
-    found = await stores.history.prediction_errors(_NOON, _NOON + 9 * _HOUR)
+    cut = some_facts("cut", started_at=NOON, predictions={"runTime": _told("1")})
+    await stores.tell(replace(cut, ended_at=NOON + HOUR, outcome="preempted"))
+    found = await stores.history.prediction_errors(NOON, NOON + 9 * HOUR)
     time, start = found
     assert (time.kind, time.key, time.size, time.runs) == ("runTime", "VC", 8, 3)
     assert time.median_factor == pytest.approx(1.5)
     assert [time.within_twice, time.covered] == pytest.approx([2 / 3, 2 / 3])
     assert (start.kind, start.key, start.runs) == ("start", "below 4 h", 3)
     assert start.median_factor == pytest.approx(2.0)
-    assert await stores.history.prediction_errors(_NOON, _NOON + _HOUR, user_name="bob") == []
+    assert await stores.history.prediction_errors(NOON, NOON + HOUR, user_name="bob") == []

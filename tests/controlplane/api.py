@@ -64,6 +64,8 @@ class Api:
     def __init__(self, session: aiohttp.ClientSession, token: str) -> None:
         self._session = session
         self._headers = {"Authorization": f"Bearer {token}"}
+        self.warnings: list[str] = []
+        """What the API server warned of with its last answer, as kubectl shows it."""
 
     async def request(
         self,
@@ -83,6 +85,10 @@ class Api:
             headers={**self._headers, "Content-Type": content_type},
         ) as response:
             answer = _decode(await response.read())
+        self.warnings = [
+            text.removeprefix('299 - "').removesuffix('"')
+            for text in response.headers.getall("Warning", [])
+        ]
         if response.status >= 400:
             raise ApiError(method, path, response.status, answer)
         return answer

@@ -67,6 +67,7 @@ class ControlPlane:
         self._users = {user.name: user for user in (*identity.SYSTEM_USERS, *self.options.users)}
         self._scratch = ScratchDirectory()
         self.processes = ProcessGroup(self._scratch.path)
+        self._components: list[ChildProcess] = []
         self._connection: ApiConnection | None = None
         self._layout: components.Layout | None = None
 
@@ -119,15 +120,20 @@ class ControlPlane:
                 await self._start_api()
                 break
             except PortTakenError:
-                # No grace: an API server whose etcd is gone would use all of it.
-                await self._end_processes(grace_seconds=0)
+                await self._end_processes()
                 if attempt == _START_ATTEMPTS:
                     raise
         await self._start_controllers()
         self.ready_seconds = time.monotonic() - started
 
     async def stop(self) -> None:
-        """End every process that was started here, last one first, and remove the folder."""
+        """End every process that was started here, last one first, and remove the folder.
+
+        The components get no grace: nothing of theirs is kept, and an API server ends slowly.
+        """
+        for process in reversed(list(self.processes)):
+            if process not in self._components:
+                await process.stop()
         await self._end_processes()
         self._scratch.remove()
 
@@ -280,12 +286,15 @@ class ControlPlane:
     def _spawn_component(self, name: str, argv: Sequence[str]) -> ChildProcess:
         # A clean environment: no proxy, and no configuration from the user's home.
         env = {"PATH": os.environ.get("PATH", ""), "HOME": str(self.directory)}
-        return self.processes.start(name, argv, env=env)
+        component = self.processes.start(name, argv, env=env)
+        self._components.append(component)
+        return component
 
-    async def _end_processes(self, *, grace_seconds: float = 10) -> None:
+    async def _end_processes(self) -> None:
         if self._connection is not None:
             await self._connection.close()
             self._connection = None
-        await self.processes.stop(grace_seconds=grace_seconds)
+        await self.processes.stop(grace_seconds=0)
+        self._components.clear()
         # A second attempt must not find the first one's members and ports.
         shutil.rmtree(self.directory / "etcd", ignore_errors=True)

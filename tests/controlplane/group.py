@@ -33,7 +33,7 @@ class ProcessGroup:
         process.start()
         return process
 
-    async def stop(self, *, grace_seconds: float = 10) -> None:
+    async def stop(self, *, grace_seconds: float) -> None:
         """End every process, the last one first, and forget them; their logs stay."""
         for process in reversed(self._members):
             await process.stop(grace_seconds=grace_seconds)

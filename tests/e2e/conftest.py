@@ -7,6 +7,9 @@
 
 All tests here share one event loop, because they share the control plane. Without the programs
 and without Go to build them the run ends with exit code 2: it never passes by skipping.
+
+`make e2e` runs the modules in two processes, each with a session of its own; modules that take long
+come first, so that the two processes end at about the same time.
 """
 
 import asyncio
@@ -36,6 +39,15 @@ from tests.support.installed.installation import Installation, installed
 from tests.support.installed.pod_load import Load
 
 _NO_PROGRAMS_EXIT_CODE = 2
+_LONGEST = (
+    "test_zoo",
+    "test_webhook_failures",
+    "test_history",
+    "test_gentle_reclaim",
+    "test_leadership",
+    "test_waiting",
+)
+"""Modules of minutes, the longest first; all others follow in the order of their names."""
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -45,6 +57,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         names_loop = any(mark.kwargs.get("loop_scope") for mark in item.iter_markers("asyncio"))
         if here in item.path.parents and pytest_asyncio.is_async_test(item) and not names_loop:
             item.add_marker(pytest.mark.asyncio(loop_scope="session"), append=False)
+    items.sort(
+        key=lambda item: _LONGEST.index(item.path.stem) if item.path.stem in _LONGEST else 99
+    )
 
 
 @pytest.hookimpl(wrapper=True)

@@ -28,7 +28,7 @@ from tests.controlplane.waiting import poll_until
 from tests.e2e.control_planes import Kubectl, StartControlPlane
 from tests.support.kube.pods import PodBuilder, a_new_pod
 
-READY_BUDGET_SECONDS = 20
+READY_BUDGET_SECONDS = 40
 NODE_COUNT = 6
 SMALL = ControlPlaneOptions(scheduler=False, kwok=False)
 
@@ -290,6 +290,11 @@ async def test_a_port_that_somebody_else_takes_is_replaced(
         plane = await start_control_plane(SMALL)
     assert draws == []
     assert [process.is_running() for process in plane.processes] == [True, True, True]
+
+
+def test_processes_of_a_parallel_run_draw_from_shares_that_do_not_overlap() -> None:
+    shares = [ports.share_of(f"gw{number}") for number in range(4)]
+    assert len({port for share in shares for port in share}) == sum(map(len, shares))
 
 
 async def test_a_component_that_does_not_start_says_why(binaries: Binaries) -> None:

@@ -1,4 +1,7 @@
-"""A stream of gangs while everything around it is killed: nothing lost, nothing double."""
+"""A stream of gangs while everything around it is killed: nothing lost, nothing double.
+
+`make extender-chaos` runs more gangs between two faults (EXTENDER_GANGS).
+"""
 
 import asyncio
 import os
@@ -27,7 +30,7 @@ from tests.support.kube.pods import PodBuilder, a_new_pod
 
 PODS = "/api/v1/namespaces/default/pods"
 NODES = 8
-GANGS = 25
+GANGS = int(os.environ.get("EXTENDER_GANGS", "10"))
 CLUSTER: JsonObject = {
     "physicalCluster": {
         "cellTypes": {
@@ -188,7 +191,7 @@ async def test_nothing_is_lost_and_nothing_is_double(
         reports = [await replay_epoch(reader, epoch=row["epoch"]) for row in rows]
     assert len(reports) == 3
     assert [report.differences for report in reports] == [[], [], []]
-    assert sum(report.decisions for report in reports) >= 1000
+    assert sum(report.decisions for report in reports) > len(stream.submitted)
 
 
 async def _is_empty(extender_only: ExtenderOnly) -> bool:

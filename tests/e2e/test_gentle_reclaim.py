@@ -245,7 +245,34 @@ async def test_only_cellgate_may_write_the_mark(plane: ControlPlane, pods: str) 
     await plane.api.patch(f"{_jobs(pods)}/old", {"metadata": {"labels": {"a": "b"}}})
 
 
+async def test_a_suspended_elastic_job_is_resumed_with_the_first_size_that_fits(
+    plane: ControlPlane, pods: str
+) -> None:
+    await create(plane, pods, gang_pods("first", size=1, gpus=8))
+    await running(plane, pods, "first", size=1)
+    job = _job("elastic", suspend=True)
+    job["metadata"]["annotations"] = {"cellgate.io/alternatives": "[{members: 1}]"}
+    await plane.api_as("bob").create(_jobs(pods), job)
+
+    def is_resumed(found: JsonObject) -> bool:
+        return not found["spec"]["suspend"]
+
+    resumed = await plane.api.wait_until(f"{_jobs(pods)}/elastic", is_resumed)
+    spec = resumed["spec"]
+    assert (spec["parallelism"], spec["completions"]) == (1, 1)
+    assert spec["template"]["metadata"]["labels"]["cellgate.io/gang-size"] == "1"
+    assert resumed["metadata"]["labels"]["cellgate.io/elastic"] == "started"
+    (message,) = await _events_of(plane, pods, "elastic", reason="SizeChosen")
+    assert message.startswith("resumed with 1 member of 2: 2 members: ")
+
+    async def runs() -> bool:
+        return await _phases(plane, pods, "elastic") == ["Running"]
+
+    await poll_until(runs, deadline_seconds=20, explain=lambda: "elastic does not run")
+
+
 async def test_without_the_right_a_job_is_evicted(plane: ControlPlane, pods: str) -> None:
+    """The last test of the module: the right stays away."""
     binding = "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings/cellgate-gentle-reclaim"
     await plane.api.delete(binding)
     await asyncio.sleep(0.5)  # the API server's copy of the rights

@@ -1,15 +1,16 @@
 """The history of runs on a real control plane: whole lives, and many of them under chaos.
 
-`make history-chaos` runs 500 gangs; the tests run a few of them (HISTORY_GANGS).
+`make history-chaos` runs 500 gangs; the tests run a few, until each fault has struck.
 """
 
 import asyncio
 import os
 import random
 from collections import Counter
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from functools import partial
+from itertools import count, takewhile
 from typing import Any
 
 import aiohttp
@@ -34,9 +35,9 @@ from tests.support.kube.workloads import a_template, a_workload
 from tests.support.state.records import a_decision
 
 NODES = 3
-_GANGS = int(os.environ.get("HISTORY_GANGS", "30"))
+_GANGS = int(os.environ.get("HISTORY_GANGS", "12"))
 _PATIENCE_SECONDS = 90.0
-_AT_ONCE = 12
+_AT_ONCE = min(12, _GANGS // 3)
 _DELETED_EVERY = 5
 """One gang in so many is deleted while it runs."""
 
@@ -137,13 +138,16 @@ async def test_a_life_with_a_preemption_a_retry_and_a_take_over_is_in_the_histor
     first = await _job_runs(plane, pods, "low", but=set())
     await create(plane, pods, gang_pods("high", size=2, gpus=8), user="alice")
     await running(plane, pods, "high", size=2)
+    # What a killed leader has not written yet, the next one presumes: another test kills so.
+    query = f"gang={namespace}/low"
+    await _runs_when(cellgate, query, lambda runs: any("ended" in run for run in runs))
     await depose(cellgate, "kill")
     await end(plane, pods, "high", size=2)
     second = await _job_runs(plane, pods, "low", but=first)
     await _finish(plane, pods, "low")
     preempted, succeeded = await _runs_when(
         cellgate,
-        f"gang={namespace}/low",
+        query,
         lambda runs: len(runs) == 2 and all("ended" in run for run in runs),
     )
     assert [run["attempt"] for run in (preempted, succeeded)] == [1, 2]
@@ -171,8 +175,10 @@ async def test_a_life_with_a_preemption_a_retry_and_a_take_over_is_in_the_histor
 
 def _seeded(number: int) -> list[GangFacts]:
     """Runs of the past: each waited for ten minutes, as was predicted, and ran for ten."""
-    began = [datetime.now(UTC) - timedelta(days=1, minutes=index) for index in range(number)]
+    now = datetime.now(UTC)
+    began = [now - timedelta(days=1, minutes=31 * index) for index in range(number)]
     told = {"key": "below 30 min", "size": 8, "median": 600.0, "low": 60.0, "high": 6000.0}
+    told |= {"spread": 0.5, "coverage": 0.8}
     return [
         GangFacts(
             run=f"seed-{index}",
@@ -232,16 +238,17 @@ class _Gangs:
     def __init__(self, plane: ControlPlane, path: str) -> None:
         self._plane = plane
         self._path = path
-        self._next = iter(range(_GANGS))
         self.sizes: dict[str, int] = {}
 
-    async def live(self) -> None:
+    async def live(self, *, is_enough: Callable[[], bool]) -> None:
+        """Until all have lived, and some more until it is enough."""
+        numbers = takewhile(lambda number: number < _GANGS or not is_enough(), count())
         async with asyncio.TaskGroup() as group:
             for _ in range(_AT_ONCE):
-                group.create_task(self._live_some())
+                group.create_task(self._live_some(numbers))
 
-    async def _live_some(self) -> None:
-        for number in self._next:
+    async def _live_some(self, numbers: Iterator[int]) -> None:
+        for number in numbers:
             name, size = f"gang{number}", 1 + number % 3
             self.sizes[name] = size
             is_deleted = number % _DELETED_EVERY == 0
@@ -290,7 +297,7 @@ async def test_every_gang_is_in_the_history_once_whatever_is_killed(
     gangs, faults = _Gangs(plane, pods), Counter[str]()
     raging = asyncio.create_task(_rage(cellgate, faults))
     try:
-        await gangs.live()
+        await gangs.live(is_enough=lambda: len(faults) == 4)
     finally:
         raging.cancel()
         await asyncio.wait([raging])
@@ -306,7 +313,9 @@ async def test_every_gang_is_in_the_history_once_whatever_is_killed(
     found = await _runs_when(
         cellgate,
         "",
-        lambda runs: len(own(runs)) >= _GANGS and all("ended" in run for run in own(runs)),
+        lambda runs: (
+            len(own(runs)) >= len(gangs.sizes) and all("ended" in run for run in own(runs))
+        ),
         seconds=_PATIENCE_SECONDS,
     )
     found = own(found)
@@ -316,8 +325,8 @@ async def test_every_gang_is_in_the_history_once_whatever_is_killed(
     outcomes = Counter(run["outcome"] for run in found)
     presumed = sum("presumed" in run for run in found)
     print(f"{len(found)} runs, {dict(outcomes)}, {presumed} presumed; faults: {dict(faults)}")
-    assert outcomes["succeeded"] + outcomes["deleted"] == _GANGS
-    assert all(faults.values())
+    assert outcomes["succeeded"] + outcomes["deleted"] == len(gangs.sizes) >= _GANGS
+    assert len(faults) == 4
 
 
 def _name(run: dict[str, Any]) -> str:

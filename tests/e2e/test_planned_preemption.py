@@ -26,7 +26,7 @@ from tests.support.installed.gangs import (
 )
 from tests.support.installed.installation import Installation
 from tests.support.installed.leaders import leader_of, two_extenders
-from tests.support.installed.policies import promise_nodes
+from tests.support.installed.policies import delete_policy, promise_nodes, put_policy
 from tests.support.kube.pods import PodBuilder
 
 NODES = 3
@@ -63,11 +63,12 @@ def _task_watch() -> None:
 
 def _borrowers(name: str, *, size: int) -> list[PodBuilder]:
     """An opportunistic gang whose pods end only once the test lets them go."""
-    members = (a_gang_pod(name, index, size=size, gpus=8) for index in range(size))
-    return [
-        pod.of_class("oppo").with_metadata(finalizers=[HOLD]).annotated(STOP_FOR, "1h")
-        for pod in members
-    ]
+    return _held([pod.of_class("oppo") for pod in gang_pods(name, size=size, gpus=8)])
+
+
+def _held(pods: list[PodBuilder]) -> list[PodBuilder]:
+    """Pods that end only once the test lets them go."""
+    return [pod.with_metadata(finalizers=[HOLD]).annotated(STOP_FOR, "1h") for pod in pods]
 
 
 async def _let_go(plane: ControlPlane, path: str) -> None:
@@ -287,6 +288,50 @@ async def test_foreign_pods_on_promised_cells_are_named_and_by_policy_ended(
     assert len(ended) == 2
     assert all("the Cluster document says `foreign: reclaim`" in message for message in ended)
     await promise_nodes(plane, NODES)
+
+
+def _moment(text: str) -> datetime:
+    return datetime.fromisoformat(text.replace("Z", "+00:00"))
+
+
+def _bound_at(pod: JsonObject) -> datetime:
+    conditions = {one["type"]: one for one in pod["status"]["conditions"]}
+    return _moment(conditions["PodScheduled"]["lastTransitionTime"])
+
+
+async def test_a_gang_runs_for_the_minimum_is_told_and_then_goes(
+    plane: ControlPlane, cellgate: Installation, pods: str
+) -> None:
+    """Also: who preempted whom by which rule is on record, for both."""
+    namespace = pods.split("/")[4]
+    rules = "levels: [{name: all, strategy: priority}]\npreemption: {minimumRun: 6s, grace: 2s}\n"
+    await put_policy(plane, "queues", rules)
+    try:
+        await create(plane, pods, _held(gang_pods("low", size=NODES, gpus=8)))
+        low = await running(plane, pods, "low", size=NODES)
+        high = a_gang_pod("high", 0, size=1, gpus=8).of_class("prod")
+        await create(plane, pods, [high], user="admin")  # whose class is not lowered
+        await _hears(plane, pods, f"it may preempt {namespace}/low of its own VC default once that")
+        assert not any(pod["metadata"].get("deletionTimestamp") for pod in low)
+        notice = await told(plane, pods, "low", reason="PreemptionNotice")
+        assert notice.startswith("ends in 2 s (`preemption.grace` of the Queues document)")
+        by_rule = f"gang {namespace}/low (priority 10) is preempted by gang {namespace}/high"
+        assert by_rule in notice
+        ended = await _ending(plane, pods, count=NODES)
+        last = max(_moment(pod["metadata"]["deletionTimestamp"]) for pod in ended)
+        assert (last - min(map(_bound_at, low))).total_seconds() >= 7
+        await _hears(plane, pods, f"starts once {namespace}/low has ended")
+        await _let_go(plane, pods)
+        await running(plane, pods, "high", size=1)
+        told_low = await cellgate.inspect(f"/v1/explain/{namespace}/low")
+        assert by_rule in told_low["ended"]["why"]
+        outcomes = {(row["kind"], row["outcome"]) for row in told_low["decisions"]}
+        assert {("preemption", "warned"), ("preemption", "evicted")} <= outcomes
+        told_high = await cellgate.inspect(f"/v1/explain/{namespace}/high")
+        (row, *_) = [one for one in told_high["decisions"] if one["outcome"] == "preempting"]
+        assert row["details"]["decision"]["victims"] == [f"{namespace}/low"]
+    finally:
+        await delete_policy(plane, "queues")
 
 
 async def _fail_at_start(

@@ -1,17 +1,21 @@
-"""Nodes that kube-scheduler refuses for reasons that the planner does not know."""
+"""Gangs that use other nodes: refused by kube-scheduler, or another leaf type by an alternative."""
 
 import time
 from collections.abc import Sequence
 
 import pytest
 
+from kube import marks
+from tests.controlplane.api import ApiError
 from tests.controlplane.cluster import ControlPlane
+from tests.controlplane.nodes import NodeShape
 from tests.controlplane.waiting import poll_until
-from tests.support.installed.gangs import a_gang_pod, create, gang_pods, running
+from tests.support.installed.gangs import a_gang_pod, create, end, gang_pods, running
 from tests.support.installed.installation import Installation
 from tests.support.kube.pods import a_new_pod
 
-_START_SECONDS = 3.0
+_START_SECONDS = 8.0
+"""Sooner than refused nodes are tried again without a cause, which takes ten seconds."""
 _HALL = "test.cellgate.io/hall"
 """A label of nodes of which the planner knows nothing."""
 
@@ -55,3 +59,43 @@ async def test_a_node_that_was_refused_is_used_as_soon_as_it_has_changed(
 async def _put_into_hall(plane: ControlPlane, hall: str, nodes: Sequence[str]) -> None:
     for name in nodes:
         await plane.api.patch(f"/api/v1/nodes/{name}", {"metadata": {"labels": {_HALL: hall}}})
+
+
+async def test_a_gang_uses_its_second_leaf_type_while_the_first_is_full(
+    plane: ControlPlane, cellgate: Installation, pods: str
+) -> None:
+    (old,) = await plane.add_nodes(1, NodeShape(gpu_product="V100"), prefix="old")
+    new = NodeShape().gpu_product
+    try:
+        full = [member.wanting(new) for member in gang_pods("full", size=4, gpus=8)]
+        await create(plane, pods, full)
+        await running(plane, pods, "full", size=4)
+        refused = a_gang_pod("bad", 0, size=1, gpus=8).annotated(
+            marks.ALTERNATIVES_ANNOTATION, "[{leafCells: 4}]"
+        )
+        with pytest.raises(ApiError, match="the devices that a pod requests never change"):
+            await create(plane, pods, [refused])
+        flexible = a_gang_pod("flex", 0, size=1, gpus=8).wanting(new)
+        flexible = flexible.annotated(marks.ALTERNATIVES_ANNOTATION, "[{leafType: V100}]")
+        await create(plane, pods, [flexible])
+        (member,) = await running(plane, pods, "flex", size=1)
+        assert member["spec"]["nodeName"] == old
+        stated = member["metadata"]["annotations"][marks.ALTERNATIVE_ANNOTATION]
+        assert stated.startswith("1 of 1 (leaf type V100): as asked: gang ")
+        assert f"needs 8 leaf cells of type {new}" in stated
+        await _explained(cellgate, f"{pods.split('/')[4]}/flex-0", "1 of 1 (leaf type V100)")
+        await end(plane, pods, "flex", size=1)
+    finally:
+        await plane.delete_nodes([old])
+
+
+async def _explained(cellgate: Installation, pod: str, words: str) -> None:
+    """Wait until a decision about a pod says so; rows are written behind the decision."""
+    found: list[str] = []
+
+    async def is_there() -> bool:
+        explained = await cellgate.inspect(f"/v1/explain/{pod}")
+        found[:] = [str(row) for row in explained["decisions"]]
+        return any(words in row for row in found)
+
+    await poll_until(is_there, deadline_seconds=10, explain=lambda: f"decisions: {found}")

@@ -1,10 +1,12 @@
 """A large gang behind a stream of small ones, on a real control plane."""
 
 from collections.abc import AsyncIterator
+from datetime import UTC, datetime, timedelta
 
 import pytest
 import pytest_asyncio
 
+from kube import marks
 from tests.controlplane.api import JsonObject
 from tests.controlplane.cluster import ControlPlane
 from tests.controlplane.waiting import poll_until
@@ -111,3 +113,94 @@ async def test_without_reservations_the_small_gang_goes_first(
     await end(plane, pods, "old0", size=1)
     await _submit(plane, pods, "endless")
     await running(plane, pods, "endless", size=1)
+
+
+def _at(seconds: float) -> str:
+    return (datetime.now(UTC) + timedelta(seconds=seconds)).isoformat(timespec="milliseconds")
+
+
+async def _put_windows(plane: ControlPlane, windows: str) -> None:
+    await put_policy(plane, "queues", f"{LEVELS}reservation: {{perPool: 0}}\n{windows}\n")
+
+
+async def test_nodes_in_maintenance_take_no_gang_and_return_afterwards(
+    plane: ControlPlane, cellgate: Installation, pods: str
+) -> None:
+    await _put_windows(plane, "")
+    await _submit(plane, pods, "old")
+    await running(plane, pods, "old", size=1)
+    times = f'from: "{_at(5)}", until: "{_at(18)}"'
+    selects = "nodeLabels: {kubernetes.io/os: linux}, nodes: [gone]"
+    await _put_windows(plane, f"maintenance: [{{name: firmware, {selects}, {times}}}]")
+    await _submit(plane, pods, "endless")
+    await _until_waiting(cellgate, "endless", "maintenance")
+    (window,) = (await cellgate.inspect("/v1/calendar"))["maintenance"]
+    assert (len(window["nodes"]), window["unknownNodes"]) == (NODES, ["gone"])
+    assert [one["gang"].split("/")[1] for one in window["gangs"]] == ["old"]
+
+    async def is_in_force() -> bool:
+        (window,) = (await cellgate.inspect("/v1/calendar"))["maintenance"]
+        return bool(window["state"] == "in-force")
+
+    await poll_until(is_in_force, deadline_seconds=15, explain=lambda: "not in force")
+    await depose(cellgate, "kill")  # the next leader knows the window from the document
+    assert "does not end it" in await told(plane, pods, "old", reason="MaintenanceBegan")
+    await running(plane, pods, "old", size=1)
+    await running(plane, pods, "endless", size=1)
+    status = (await plane.api.get(f"{pods}/endless-0"))["status"]
+    (scheduled,) = [one for one in status["conditions"] if one["type"] == "PodScheduled"]
+    assert scheduled["lastTransitionTime"] >= window["until"]
+
+
+async def test_cells_that_are_reserved_in_advance_are_used_by_the_gangs_that_are_named(
+    plane: ControlPlane, cellgate: Installation, pods: str
+) -> None:
+    entry = f'leafCells: 8, members: {NODES}, from: "{_at(1)}", until: "{_at(600)}"'
+    who = "vc: default, who: {when: 'leafCells > 8'}"
+    await _put_windows(plane, f"reservations: [{{name: nightly, {entry}, {who}}}]")
+    await _submit(plane, pods, "endless")
+    await _until_waiting(cellgate, "endless", "reserved-ahead")
+    await create(plane, pods, gang_pods("large", size=NODES, gpus=8))
+    await running(plane, pods, "large", size=NODES)
+    (shown,) = (await cellgate.inspect("/v1/calendar"))["reservations"]
+    assert len(shown["reservation"]["nodes"]) == NODES
+    await _put_windows(plane, "")
+
+
+async def _submit_half(plane: ControlPlane, pods: str, name: str, *, user: str) -> JsonObject:
+    """An opportunistic gang on half of a node, once it runs; it loses little if it is moved."""
+    pod = a_gang_pod(name, 0, size=1, gpus=4).of_class("oppo")
+    pod = pod.annotated(marks.COST_ANNOTATION, "1s").annotated(marks.RUN_TIME_ANNOTATION, "1h")
+    await create(plane, pods, [pod], user=user)
+    (found,) = await running(plane, pods, name, size=1)
+    return found
+
+
+async def test_an_opportunistic_gang_moves_so_that_a_larger_one_starts(
+    plane: ControlPlane, cellgate: Installation, pods: str
+) -> None:
+    rules = "reservation: {after: 1s}\ndefragmentation: {mode: MODE, maximumCost: 1m}\n"
+    await put_policy(plane, "queues", LEVELS + rules.replace("MODE", "propose"))
+    for name in ("stay0", "go0", "stay1", "go1"):
+        # Estimates of a user count until the first run of the same user has ended.
+        await _submit_half(plane, pods, name, user="alice" if name.startswith("stay") else "bob")
+    await create(plane, pods, [a_gang_pod("large", 0, size=1, gpus=8).of_class("oppo")])
+    for name in ("go0", "go1"):
+        await end(plane, pods, name, size=1)
+
+    async def proposed() -> JsonObject:
+        entry = await _queued(cellgate, "large")
+        found: JsonObject = entry.get("reservation", {}).get("moves", {})
+        return found
+
+    moves = await poll_until(proposed, deadline_seconds=45, explain=lambda: "no moves proposed")
+    (victim,) = moves["gangs"]
+    assert (moves["costSeconds"], moves["performed"]) == (4, False)
+    await put_policy(plane, "queues", LEVELS + rules.replace("MODE", "perform"))
+    (large,) = await running(plane, pods, "large", size=1)
+    assert moves["nodes"] == [large["spec"]["nodeName"]]
+    name = victim.split("/")[1]
+    why = await told(plane, pods, name, reason="Preempted")
+    assert f"gang {victim} is moved for gang" in why
+    again = await _submit_half(plane, pods, f"again-{name}", user="alice")
+    assert again["spec"]["nodeName"] != large["spec"]["nodeName"]

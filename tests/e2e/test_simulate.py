@@ -17,7 +17,7 @@ from tests.controlplane.nodes import NodeShape
 from tests.controlplane.waiting import poll_until
 from tests.support.installed.installation import Installation
 from tests.support.installed.policies import delete_policy, put_policy
-from tests.support.kube.pods import a_new_pod
+from tests.support.kube.pods import PodBuilder, a_new_pod
 
 DOCUMENTS = {
     "cluster": f"""
@@ -72,12 +72,16 @@ class Asking:
         self._cellgate = cellgate
         self._pods = pods
 
-    def pod(self, name: str, *, gpus: int = 8, **spec: Any) -> JsonObject:
+    @property
+    def namespace(self) -> str:
+        """The namespace of its pods."""
+        return self._pods.split("/")[4]
+
+    def pod(self, name: str, *, gpus: int = 8, **spec: Any) -> PodBuilder:
         return a_new_pod(name).with_gpus(gpus).of_class("prod").ending_at_once().with_spec(**spec)
 
     async def simulate(self, pod: JsonObject, *, user: str) -> JsonObject:
-        namespace = self._pods.split("/")[4]
-        named = {**pod, "metadata": {**pod["metadata"], "namespace": namespace}}
+        named = {**pod, "metadata": {**pod["metadata"], "namespace": self.namespace}}
         return await self._cellgate.ask("/v1/simulate", {"pod": named, "user": user})
 
     async def create(self, pod: JsonObject, *, user: str) -> str:
@@ -165,3 +169,73 @@ async def test_a_pod_of_a_namespace_that_was_just_created_has_the_vc_of_its_labe
 
         await poll_until(is_known, deadline_seconds=10, explain=lambda: "VC is not other")
         await plane.api.delete(f"{pods}/p", gracePeriodSeconds="0")
+
+
+@pytest.mark.usefixtures("documents")
+async def test_a_gang_that_waits_is_told_what_starts_now_and_that_starts(
+    plane: ControlPlane, cellgate: Installation, asking: Asking
+) -> None:
+    """VC `other` has one node, and half of it is in use."""
+
+    def pods(gang: str, *, members: int) -> list[JsonObject]:
+        names = (f"{gang}-{index}" for index in range(members))
+        return [
+            asking.pod(name, gpus=4).in_vc("other").in_gang(gang, size=members) for name in names
+        ]
+
+    (half,) = pods("half", members=1)
+    assert await asking.create(half, user="carol") == ""
+    assert await asking.node_of("half-0")
+    expected = "with 1 member instead of 2 it starts now"
+    pair = pods("pair", members=2)
+    told = await asking.simulate(pair[0], user="carol")
+    assert told["outcome"] == "vc-full", told
+    assert expected in _explanations(told["whatWouldChangeIt"]), told
+    for pod in pair:
+        assert await asking.create(pod, user="carol") == ""
+    path = f"/v1/queue?gang={asking.namespace}/pair"
+    shown: list[str] = []
+
+    async def is_told() -> bool:
+        nonlocal shown
+        items = (await cellgate.inspect(path))["items"]
+        shown = [text for one in items for text in _explanations(one.get("whatWouldChangeIt"))]
+        return expected in shown
+
+    await poll_until(is_told, deadline_seconds=20, explain=lambda: f"told {shown}")
+    explained = await cellgate.inspect(f"/v1/explain/{asking.namespace}/pair-0")
+    assert expected in _explanations(explained["waiting"]["whatWouldChangeIt"])
+    (window,) = (await cellgate.inspect("/v1/windows?vc=other"))["items"]
+    assert window["guaranteed"]["largestOnOneNode"]["leafCellsPerMember"] == 4, window
+    (single,) = pods("single", members=1)
+    assert await asking.create(single, user="carol") == ""
+    assert await asking.node_of("single-0")
+
+
+@pytest.mark.usefixtures("documents")
+async def test_a_submitter_is_warned_of_a_wait_at_submission(
+    plane: ControlPlane, asking: Asking, pods: str
+) -> None:
+    """VC `other` has one node. The gang that uses it is expected to run for hours.
+
+    That is its owner's estimate, which counts as alice has hardly run anything before.
+    """
+    filler = asking.pod("filler", gpus=8).in_vc("other")
+    filler["metadata"]["annotations"] = {marks.RUN_TIME_ANNOTATION: "8h"}
+    assert await asking.create(filler, user="alice") == ""
+    api, late = plane.api_as("carol"), asking.pod("late", gpus=8).in_vc("other")
+
+    async def is_warned() -> bool:
+        await api.create(pods, late, dryRun="All")
+        return any("; when it starts is unknown: " in line for line in api.warnings)
+
+    await poll_until(
+        is_warned, deadline_seconds=60, explain=lambda: f"the warnings are {api.warnings}"
+    )
+    [told] = [line for line in api.warnings if "when it starts is unknown: " in line]
+    assert "half hours that are needed" in told or "no history for " in told
+    assert "in level default" in told
+
+
+def _explanations(found: JsonObject | None) -> list[str]:
+    return [one["explanation"] for one in found["variants"]] if found else []

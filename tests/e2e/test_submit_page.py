@@ -31,6 +31,7 @@ nodeTopology:
 virtualClusters:
   lab: {virtualCells: [{leafType: A100, level: kubernetes.io/hostname, cellNumber: 32}]}
   default: {virtualCells: [{leafType: A100, level: kubernetes.io/hostname, cellNumber: 8}]}
+  shared: {virtualCells: [{leafType: A100, level: kubernetes.io/hostname, cellNumber: 4}]}
 """
 RBAC: Final = "/apis/rbac.authorization.k8s.io/v1"
 

@@ -13,6 +13,7 @@ from tests.controlplane.cluster import ControlPlane, ControlPlaneOptions
 from tests.controlplane.waiting import poll_until
 from tests.support.installed.gangs import create, end, gang_pods, running
 from tests.support.installed.installation import Installation, installed
+from tests.support.installed.jobs import submit_job, to_run_again
 from tests.support.installed.policies import (
     CONFIG_MAPS,
     delete_policy,
@@ -20,7 +21,6 @@ from tests.support.installed.policies import (
     put_policy,
 )
 from tests.support.kube.pods import a_new_pod
-from tests.support.kube.workloads import a_template, a_workload
 
 QUOTAS = "groups:\n- {name: g, limits: {leafCells: 16}, over: queue, users: [{name: alice}]}\n"
 
@@ -82,15 +82,6 @@ async def events_of(plane: ControlPlane, pods: str, kind: str, reason: str) -> l
     return [
         one for one in items if (one["involvedObject"]["kind"], one["reason"]) == (kind, reason)
     ]
-
-
-async def submit_job(plane: ControlPlane, pods: str, name: str) -> None:
-    """A Job whose two pods are a gang."""
-    pod = a_new_pod("unused").with_gpus(8).of_class("test").ending_at_once()
-    pod = pod.labelled("cellgate.io/gang-size", "2").with_spec(restartPolicy="Never")
-    fields = {"completions": 2, "parallelism": 2, "completionMode": "Indexed"}
-    job = a_workload("Job", name, template=a_template(pod), namespace=None, **fields)
-    await plane.api_as("bob").create(f"/apis/batch/v1/namespaces/{pods.split('/')[4]}/jobs", job)
 
 
 async def create_native(plane: ControlPlane, pods: str) -> None:
@@ -282,6 +273,101 @@ async def test_users_hold_gangs_and_admins_holds_are_not_theirs_to_lift(
     explained = await cellgate.inspect(f"/v1/explain/{pods.split('/')[4]}/night-0")
     rows = [row for row in explained["decisions"] if row["kind"] == "hold"]
     assert {row["outcome"] for row in rows} == {"held", "released"}
+
+
+async def test_users_swap_two_of_their_gangs_and_no_other_gang_moves(
+    plane: ControlPlane, cellgate: Installation, pods: str
+) -> None:
+    def with_(text: str | None) -> JsonObject:
+        return {"metadata": {"annotations": {"cellgate.io/swap-with": text}}}
+
+    async def order() -> list[str]:
+        queue = await cellgate.inspect("/v1/queue")
+        return [one["gang"].split("/")[1] for one in queue["items"]]
+
+    async def until_order(*names: str) -> None:
+        found: list[str] = []
+
+        async def look() -> bool:
+            found[:] = await order()
+            return found == [*names]
+
+        await poll_until(look, deadline_seconds=15, explain=lambda: f"the order is {found}")
+
+    await create(plane, pods, gang_pods("runs", size=2, gpus=8))
+    await running(plane, pods, "runs", size=2)
+    for name, user in (("early", "bob"), ("middle", "alice"), ("late", "bob")):
+        for pod in gang_pods(name, size=2, gpus=8):
+            await plane.api_as(user).create(pods, pod)
+        await asyncio.sleep(1.1)  # ages are whole seconds
+    await until_order("early", "middle", "late")
+    bob, first = plane.api_as("bob"), f"{pods}/late-0"
+    for other, why in (
+        ("middle", "there is no gang or pod"),
+        ("late", "must name another gang"),
+        ("runs", "has started, or is about to"),
+    ):
+        with pytest.raises(ApiError, match=why):
+            await bob.patch(first, with_(other))
+    with pytest.raises(ApiError, match="only the owner"):
+        await plane.api_as("alice").patch(first, with_("early"))
+    await bob.patch(first, with_("early"))
+    await until_order("late", "middle", "early")
+    shown = (await cellgate.inspect("/v1/queue"))["items"][0]
+    assert "its owner bob swapped it with gang" in shown["explanation"][0]
+    assert shown["swap"]["inForce"]
+
+    await cellgate.extender.stop()
+    await cellgate.start_extender()
+    await until_order("late", "middle", "early")
+    await end(plane, pods, "runs", size=2)
+    await running(plane, pods, "late", size=2)
+    await plane.api.wait_until(
+        f"{pods}/early-0",
+        lambda pod: "cellgate.io/swapped-place" in pod["metadata"]["annotations"],
+    )
+    await end(plane, pods, "late", size=2)
+    await running(plane, pods, "middle", size=2)
+    explained = await cellgate.inspect(f"/v1/explain/{pods.split('/')[4]}/early-0")
+    assert "swap" in {row["kind"] for row in explained["decisions"]}
+
+
+async def test_a_deletion_says_who_cancelled_the_gang_and_why(
+    plane: ControlPlane, cellgate: Installation, pods: str
+) -> None:
+    namespace, bob = pods.split("/")[4], plane.api_as("bob")
+    await submit_job(plane, pods, "train")
+    job = f"/apis/batch/v1/namespaces/{namespace}/jobs/train"
+    await plane.api.wait_until(job, lambda one: one.get("status", {}).get("ready") == 2)
+    again = to_run_again(await bob.get(job), name="train-2")
+    await bob.patch(job, {"metadata": {"annotations": {"cellgate.io/cancel": "wrong data"}}})
+    await bob.delete(job, propagationPolicy="Background")
+    await bob.create(job.removesuffix("/train"), again)
+    await plane.api.wait_until(f"{job}-2", lambda one: one.get("status", {}).get("ready") == 2)
+    await bob.delete(f"{job}-2", propagationPolicy="Background")
+    for pod in gang_pods("bare", size=2, gpus=8):
+        await bob.create(pods, pod)
+    reason = {"metadata": {"annotations": {"cellgate.io/cancel": "not needed"}}}
+    with pytest.raises(ApiError, match="an admin of its group or a policy admin may change it"):
+        await plane.api_as("alice").patch(f"{pods}/bare-0", reason)
+    await bob.patch(f"{pods}/bare-0", reason)
+    for index in range(2):
+        await bob.delete(f"{pods}/bare-{index}")
+
+    found: JsonObject = {}
+
+    async def are_recorded() -> bool:
+        runs = (await cellgate.inspect("/v1/runs?user=bob&outcome=deleted"))["items"]
+        found.clear()
+        found.update({run["gang"]: run.get("reason") for run in runs})
+        return found.get(f"{namespace}/bare") is not None and f"{namespace}/train" in found
+
+    await poll_until(are_recorded, deadline_seconds=20, explain=lambda: f"runs: {found}")
+    assert found[f"{namespace}/train"] == "its owner bob cancelled it: wrong data"
+    assert found[f"{namespace}/bare"] == "its owner bob cancelled it: not needed"
+    explained = await cellgate.inspect(f"/v1/explain/{namespace}/train")
+    (row,) = [row for row in explained["decisions"] if row["kind"] == "cancel"]
+    assert row["details"]["user"] == "bob"
 
 
 async def test_pods_are_told_while_no_extender_leads(

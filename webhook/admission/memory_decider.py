@@ -62,15 +62,31 @@ class MemoryDecider:
             return None
         return occupancy_of(self._usage.held(Scope(request.submission.user)))
 
-    def preview(self, request: ChargeRequest) -> GangDecision:
-        """Decide without any effect. Raises RequestError if the pod does not match its PodGroup."""
+    def usage_beside(self, request: ChargeRequest) -> Occupancy | None:
+        """Return what the submitter holds without this gang, as far as it is known here."""
+        known, recent = self.known_usage(request), self._recent.get(request.submission.gang)
+        if known is None or recent is None or recent.is_queued:
+            return known
+        own = recent.charge.leaf_count
+        high = own if recent.charge.is_high else 0
+        return Occupancy(
+            occupied=max(0, known.occupied - own), occupied_high=max(0, known.occupied_high - high)
+        )
+
+    def preview(self, request: ChargeRequest, *, is_current: bool) -> GangDecision:
+        """Decide without any effect; the decision says if usage is not current.
+
+        Raises RequestError if the pod does not match its PodGroup.
+        """
         known, usage = self.known_usage(request), self._usage_of
+        notes = () if is_current else (USAGE_UNKNOWN if known is None else LEDGER_UNAVAILABLE,)
         recent = self._recent.get(request.submission.gang)
         if recent is not None:
             # A gang of that name that differs may have ended: the ledger will know.
             with suppress(RequestError):
-                return decide(request, usage=usage, occupancy=known, earlier=recent).decision
-        return decide(request, usage=usage, occupancy=known).decision
+                made = decide(request, usage=usage, occupancy=known, earlier=recent, notes=notes)
+                return made.decision
+        return decide(request, usage=usage, occupancy=known, notes=notes).decision
 
     def admit(self, request: ChargeRequest) -> GangDecision:
         """Decide, and count what is admitted; RequestError if the pod does not match its gang."""

@@ -7,8 +7,8 @@ would use is not charged.
 
 Afterwards only Cellgate changes its marks (labels and annotations that say who pays for which gang,
 in which class and where) and its gate: with other marks a pod could run at another user's cost, or
-without a plan. What shapes gave the pod stays, too (`kube.shaping.shaped_fields`). A hold is for
-users to change (`webhook.guard.hold_guard`).
+without a plan. What shapes gave the pod stays, too (`kube.shaping.shaped_fields`). Some
+are for users to change (`webhook.guard.user_marks`).
 """
 
 from collections.abc import Collection, Iterator, Mapping
@@ -22,16 +22,28 @@ from kube.shaping.shaped_fields import find_undone
 from kube.values.objects import items, mapping, marks_of
 from policy.errors import Problem, RequestError
 from policy.wording import quote
-from webhook.guard.hold_guard import HOLD_MARKS, HoldGuard
 from webhook.guard.node_guard import NodeGuard
+from webhook.guard.user_marks import USER_MARKS, UserMarks
 from webhook.records.pending_events import PendingEvents
-from webhook.wire import ALLOWED, ReviewRequest, ReviewResponse, UserInfo
+from webhook.wire import ALLOWED, ReviewRequest, ReviewResponse
 
 _PARTS: Final[tuple[Literal["labels", "annotations"], ...]] = ("annotations", "labels")
 _HINT: Final = (
     "another webhook changed the pod after Cellgate had decided; "
     'give its configuration a name that sorts before "cellgate"'
 )
+_ASKED: Final = frozenset(
+    {
+        marks.ALTERNATIVES_ANNOTATION,
+        marks.COST_ANNOTATION,
+        marks.HIVED_SPEC_ANNOTATION,
+        marks.LATE_ANNOTATION,
+        marks.RUN_TIME_ANNOTATION,
+        marks.START_BY_ANNOTATION,
+        *marks.GANG_MARKS,
+    }
+)
+"""Annotations in which users ask for something when they create a pod."""
 
 
 class PodGuard:
@@ -42,13 +54,13 @@ class PodGuard:
         *,
         events: PendingEvents,
         nodes: NodeGuard,
-        holds: HoldGuard,
+        users: UserMarks,
         trusted: Collection[str],
     ) -> None:
         """`trusted` are users and groups that may change everything: the extender and admins."""
         self._events = events
         self._nodes = nodes
-        self._holds = holds
+        self._users = users
         self._trusted = trusted
 
     async def validate(self, review: ReviewRequest) -> ReviewResponse:
@@ -56,7 +68,7 @@ class PodGuard:
         if review.operation == "CREATE" and review.object is not None:
             self._check_new(review, review.object)
         elif review.object is not None and review.old_object is not None:
-            self._check_change(review.user, review.old_object, review.object)
+            self._check_change(review, review.old_object, review.object)
         return ALLOWED
 
     def _check_new(self, review: ReviewRequest, obj: Mapping[str, Any]) -> None:
@@ -69,12 +81,14 @@ class PodGuard:
             self._events.write(obj, decision)
 
     def _check_change(
-        self, user: UserInfo, before: Mapping[str, Any], after: Mapping[str, Any]
+        self, review: ReviewRequest, before: Mapping[str, Any], after: Mapping[str, Any]
     ) -> None:
-        if user.is_any_of(self._trusted):
+        if review.user.is_any_of(self._trusted):
             return
-        free = HOLD_MARKS if self._holds.check_recorded(user, before, after) else ()
-        problems = [*_changes(before, after, free=free), *find_undone(before, after)]
+        part = review.subresource
+        free = () if part else self._users.free(review.user, before, after)
+        found = _changes(before, after, free=free, subresource=part)
+        problems = [*found, *find_undone(before, after)]
         if problems:
             raise RequestError(problems)
 
@@ -116,7 +130,11 @@ def _show(line: object, *, other: object) -> str:
 
 
 def _changes(
-    before: Mapping[str, Any], after: Mapping[str, Any], *, free: Collection[str]
+    before: Mapping[str, Any],
+    after: Mapping[str, Any],
+    *,
+    free: Collection[str],
+    subresource: str,
 ) -> Iterator[Problem]:
     """Yield our marks that differ and are not `free` to change.
 
@@ -130,10 +148,20 @@ def _changes(
             is_ours = part == "annotations" and marks.is_ours(key)
             is_fixed = is_decided and (key.startswith(marks.DOMAIN) or key in marks.GANG_MARKS)
             if (is_ours or is_fixed) and old.get(key) != new.get(key):
-                yield Problem(f"metadata.{part}[{key}]", "only Cellgate may change it")
+                yield Problem(f"metadata.{part}[{key}]", _refusal(part, key, subresource))
     if marks.QUEUED_GATE in _gates(before) and marks.QUEUED_GATE not in _gates(after):
         message = f"only Cellgate may lift {marks.QUEUED_GATE}"
         yield Problem("spec.schedulingGates", message)
+
+
+def _refusal(part: str, key: str, subresource: str) -> str:
+    if part == "annotations" and key in USER_MARKS:
+        if subresource:
+            return f"change it on the pod itself, not on its {subresource}"
+        return "only the owner of the gang, an admin of its group or a policy admin may change it"
+    if part == "labels" or key in _ASKED:
+        return "cannot be changed after the pod was created; create a new pod instead"
+    return "only Cellgate may change it"
 
 
 def _gates(pod: Mapping[str, Any]) -> list[Any]:

@@ -39,11 +39,19 @@ class PendingEvents:
         self._notices: BoundedMap[str, PodNotice] = BoundedMap(_KEPT)
 
     def note(self, decision: GangDecision) -> None:
-        """Keep the notice of a decision, if its submitter must know anything."""
+        """Keep the notice of a decision, if its submitter must know anything.
+
+        The first pod of a gang has the rule in its notice. Pods that follow the same decision get
+        the same notice, so that their workload has one Event and not one in other words, too.
+        """
+        key = str(decision.decision_id)
         lines = tuple(line.removeprefix(PREFIX) for line in decision.format_warnings())
         if not lines:
+            self._notices.pop(key, None)
             return
-        self._notices[str(decision.decision_id)] = PodNotice(lines=lines, reason=_reason(decision))
+        reason, known = _reason(decision), self._notices.get(key)
+        if decision.is_new or known is None or known.reason != reason:
+            self._notices[key] = PodNotice(lines=lines, reason=reason)
 
     def write(self, pod: Mapping[str, Any], decision: str) -> None:
         """Write the Events on a pod and its workload."""

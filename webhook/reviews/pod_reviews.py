@@ -4,7 +4,7 @@ Fails closed on a pod that is invalid, and open on an unavailable ledger: then t
 a warning (`webhook.admission.admitter`).
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -18,7 +18,9 @@ from kube.admission.pod_shapes import fix_leaf_cells, shape_only
 from kube.admission.possibility import Possibility
 from kube.api.client import KubeClient
 from kube.lives.pod_holds import check_hold
+from kube.lives.pod_swaps import check_no_swap
 from kube.lives.run_limits import check_no_deadline
+from kube.lives.start_wishes import check_start_by
 from kube.read.leaf_demand import is_matched
 from kube.read.managed_pod import ManagedPod
 from kube.read.pod_groups import PodGroup
@@ -28,10 +30,12 @@ from policy.admission.charge_request import ChargeRequest
 from policy.admission.gang_decision import GangDecision
 from policy.errors import RequestError
 from policy.policy import Policy
+from policy.rules.decision import Outcome
 from policy.submission import ClassName
 from service.clock import Clock
 from state.nodes.node_facts import NodeFacts
 from webhook.admission.admitter import Admitter
+from webhook.admission.start_outlook import StartOutlook
 from webhook.cluster_view import ClusterView
 from webhook.records.decision_recorder import DecisionRecorder
 from webhook.responses.pod_response import respond_shaped, respond_to_pod, respond_with
@@ -68,6 +72,8 @@ class PodReviews:
         self._recorder = recorder
         self._check_node = check_node
         self._possibility = Possibility(lambda: facts.capacity, preview=admitter.preview)
+        self.outlook = StartOutlook(None, clock=clock)
+        """Says when gangs would start."""
         self._clock = clock
         self._workloads = PodWorkloads(client, clock=clock)
         self.settle_namespace = YoungNamespaces(client, view.namespaces, clock=clock).settle
@@ -111,6 +117,7 @@ class PodReviews:
             is_checked = policy.identity.is_trusted(review.user.username)
             if not is_checked:
                 check_no_deadline(review.object)
+            self._admitter.check_forms(request.charge)
             never = self._possibility.check(request, are_alike=False, may_refuse=not is_checked)
             decision = await self._decide(
                 request.charge, is_dry_run=review.dry_run, is_charged=not pod.is_helper
@@ -120,13 +127,14 @@ class PodReviews:
         except RequestError:
             self._recorder.note_invalid()
             raise
+        told = self._when(request, decision) if decision.is_new else ()
         return respond_to_pod(
             review.object,
             asked=obj,
             pod=request.pod,
             request=request.charge,
             decision=decision,
-            shaped=replace(request.shaped, warnings=(*request.shaped.warnings, *never)),
+            shaped=replace(request.shaped, warnings=(*request.shaped.warnings, *never, *told)),
             gates_all=self._gates_all,
         )
 
@@ -151,9 +159,11 @@ class PodReviews:
         policy = self._view.policies.policy
         request = _to_request(review, obj, pod=pod, group=None, policy=policy)
         never = self._possibility.check(request, are_alike=are_alike, may_refuse=True)
+        self._admitter.check_forms(request.charge)
         decision = self._admitter.preview(request.charge)
         advice = advise(decision.gang_class, request.shaped.ignores_disruptions)
-        warnings = (*request.shaped.warnings, *never, *advice.warnings)
+        told = self._when(request, decision)
+        warnings = (*request.shaped.warnings, *never, *advice.warnings, *told)
         return respond_with(decision, patch=advice.patch, warnings=warnings)
 
     async def decide_for_group(
@@ -173,6 +183,20 @@ class PodReviews:
         is_preview = review.dry_run or group.min_size is None or not is_charged
         return await self._decide(charge, is_dry_run=is_preview)
 
+    def _when(self, request: PodRequest, decision: GangDecision) -> Sequence[str]:
+        """Say when a gang would start, if it is admitted and needs leaf cells."""
+        pod = request.pod
+        leaf_cells = pod.leaf_count * (pod.gang.size or 1)
+        if decision.outcome is not Outcome.ADMITTED or not leaf_cells:
+            return ()
+        return self.outlook.warn(
+            vc=pod.vc,
+            leaf_type=pod.leaf_type,
+            class_name=decision.gang_class,
+            leaf_cells=leaf_cells,
+            start_by=pod.start_by,
+        )
+
     def _fix_cells(self, review: ReviewRequest, obj: Mapping[str, Any]) -> Mapping[str, Any]:
         labels, policy = self._view.namespaces.labels(review.namespace), self._view.policies.policy
         return fix_leaf_cells(obj, sender=review.user, policy=policy, namespace_labels=labels)
@@ -188,6 +212,8 @@ class PodReviews:
         if pod is None:
             return None
         check_hold(obj)
+        check_no_swap(obj)
+        check_start_by(obj)
         classes = self._view.policies.policy.classes
         return without_unlisted_default(
             pod, classes=classes, is_default=self._view.priorities.is_default

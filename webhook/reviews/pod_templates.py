@@ -1,6 +1,6 @@
 """Pod templates inside other objects, and the submitter's stamp on them. Pure."""
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from types import MappingProxyType
@@ -8,7 +8,7 @@ from typing import Any, Final
 from uuid import UUID
 
 from kube import marks
-from kube.admission.patches import annotations_patch, escape_pointer
+from kube.admission.patches import annotations_patch, escape_pointer, unmark_patch
 from kube.read.submitters import format_submitter_groups
 from kube.read.workloads import Workload
 from kube.values.objects import Operation, mapping, marks_of
@@ -81,8 +81,14 @@ class PodTemplate:
         self, stamp: Stamp, more: Mapping[str, str] = MappingProxyType({})
     ) -> list[Operation]:
         """Return the patch that writes a stamp and more annotations; empty if they are there."""
+        return self._within(annotations_patch(self.content, {**stamp.annotations, **more}))
+
+    def unmark_patch(self, keys: Iterable[str]) -> list[Operation]:
+        """Return the patch that removes annotations."""
+        return self._within(unmark_patch(self.content, keys))
+
+    def _within(self, steps: Iterable[Operation]) -> list[Operation]:
         where = "".join(f"/{escape_pointer(str(part))}" for part in self.pointer)
-        steps = annotations_patch(self.content, {**stamp.annotations, **more})
         return [{**step, "path": where + step["path"]} for step in steps]
 
     def to_pod(self, review: ReviewRequest, annotations: Mapping[str, str]) -> dict[str, Any]:

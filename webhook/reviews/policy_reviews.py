@@ -24,6 +24,7 @@ from policy.identity.ownership import (
 )
 from policy.parser import LABEL, DocumentKind, parse_document
 from policy.policy import Policy
+from policy.queues.windows import promise_problems
 from policy.quotas.billing import BilledLimits, billing_problems, changed_groups
 from policy.quotas.quota_table import QuotaGroup
 from policy.wording import count_of
@@ -119,7 +120,7 @@ class PolicyReviews:
         """
         document, before = policy.cluster, self._policies.policy.cluster
         if document is None or document == before:
-            return ALLOWED
+            return await self._check_reservations(config_map, policy)
         told = [f"cellgate: {one}" for one in document.warnings_for(DEFAULT_LEAF_RESOURCES)]
         warnings = [*told[:_MAX_WARNINGS], *_more(told)]
         counts: Sequence[NodeCount] | None = ()
@@ -132,6 +133,24 @@ class PolicyReviews:
             source = source_of(config_map)
             raise SpecError([Problem(f"{source}: {one.path}", one.message) for one in problems])
         return ReviewResponse(is_allowed=True, warnings=warnings) if warnings else ALLOWED
+
+    async def _check_reservations(self, config_map: Object, policy: Policy) -> ReviewResponse:
+        """Refuse advance reservations of more than a VC was promised, by the nodes that were seen.
+
+        A change of promises is not refused for them: the hardware is what it is.
+        """
+        reservations, document = policy.queues.reservations, policy.cluster
+        is_changed = reservations != self._policies.policy.queues.reservations
+        if document is None or not document.depends_on_nodes or not reservations or not is_changed:
+            return ALLOWED
+        counts = await self._nodes.count(document.label_keys)
+        if counts is None:
+            return ReviewResponse(is_allowed=True, warnings=[_NOT_COMPARED])
+        problems = list(promise_problems(reservations, document.capacity(counts)))
+        if problems:
+            source = source_of(config_map)
+            raise SpecError([Problem(f"{source}: {one.path}", one.message) for one in problems])
+        return ALLOWED
 
     async def _check_idle(self, policy: Policy) -> None:
         """Refuse to delete the Cluster document while gangs run, or if that is unknown."""

@@ -11,16 +11,25 @@ stamp is believed only if the template was managed before; otherwise we did not 
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Final
 
 from kube import marks
+from kube.admission.elastic_jobs import elastic_patch
 from kube.admission.possibility import check_job, makes_all_members
 from kube.admission.submitter import STAMP_PATH, check_stamp
 from kube.follow.policies import PolicySink
 from kube.lives.pod_holds import HOLD_PATH, hold_of_workload
-from kube.lives.run_limits import ESTIMATE_PATH, template_marks
+from kube.lives.run_limits import (
+    COST_PATH,
+    ESTIMATE_PATH,
+    LIMIT_FIELD,
+    check_deadline_kept,
+    stated_limit,
+    template_marks,
+)
+from kube.lives.start_wishes import START_BY_PATH, start_by_of_workload
 from kube.read.late_members import creates_unknown
 from kube.read.leaf_demand import is_matched
 from kube.values.objects import Operation, mapping
@@ -74,11 +83,14 @@ class TemplateReviews:
         pods: PodReviews,
         groups: PodGroupReviews,
         advice: PreemptionAdvice,
+        admins: tuple[str, ...],
     ) -> None:
+        """`admins` are the users and groups that may change everything."""
         self._policies = policies
         self._advice = advice
         self._pods = pods
         self._groups = groups
+        self._admins = admins
 
     async def mutate(self, review: ReviewRequest) -> ReviewResponse:
         """Stamp the pod templates of an object, and preview what its pods would get.
@@ -103,14 +115,18 @@ class TemplateReviews:
                 # A forged one, or one with forged groups, would count for shapes.
                 stamp = _choose_stamp(change, sender)
                 patch += [] if stamp is None else change.template.stamp_patch(stamp)
+        if review.operation == "CREATE":
+            patch += elastic_patch(review.object)
         if creates_unknown(review.object, [change.template.content for change in changes]):
             warnings.append(_UNKNOWN_ORDER.format(kind=review.object.get("kind")))
         for change in changes:
             stamp = _choose_stamp(change, sender)
             if stamp is not None:
-                preview = self._preview(review, change, stamp)
+                self._check_limit(review, change)
                 told = _run_marks(review, change.template)
+                preview = self._preview(review, change, {**told, **stamp.annotations})
                 patch += [*change.template.stamp_patch(stamp, told), *preview.patch]
+                patch += _lifted_limit(review, change.template)
                 warnings += [*preview.warnings, *self._check_workload(review, change)]
         return ReviewResponse(is_allowed=True, patch=patch, warnings=list(dict.fromkeys(warnings)))
 
@@ -129,7 +145,7 @@ class TemplateReviews:
             stamp = None if change.is_managed else _choose_stamp(change, review.user)
             if stamp is not None:
                 patch += change.template.stamp_patch(stamp)
-                warnings += self._preview(review, change, stamp).warnings
+                warnings += self._preview(review, change, stamp.annotations).warnings
         return ReviewResponse(is_allowed=True, patch=patch, warnings=list(dict.fromkeys(warnings)))
 
     def _changes(self, review: ReviewRequest, obj: Mapping[str, Any]) -> Iterator[_Change]:
@@ -160,14 +176,17 @@ class TemplateReviews:
         """Tell whether the API server had a template reviewed, so that its stamp is ours."""
         return is_matched(old.content) and self._is_managed(review, old)
 
-    def _preview(self, review: ReviewRequest, change: _Change, stamp: Stamp) -> ReviewResponse:
-        """Preview a pod of the template: what its workload gets, and is told.
+    def _preview(
+        self, review: ReviewRequest, change: _Change, marked: Mapping[str, str]
+    ) -> ReviewResponse:
+        """Preview a pod of the template, with its annotations: what its workload gets, and is told.
 
         Raises RequestError if the pod would be refused, and is created now.
         """
-        if stamp.user != review.user.username or change.template == change.before:
+        submitter = marked.get(marks.SUBMITTER_ANNOTATION)
+        if submitter != review.user.username or change.template == change.before:
             return ALLOWED
-        pod = change.template.to_pod(review, stamp.annotations)
+        pod = change.template.to_pod(review, marked)
         try:
             is_new = review.operation == "CREATE"
             advise = partial(self._advice.of, review.object or {}, is_new=is_new)
@@ -181,6 +200,21 @@ class TemplateReviews:
             raise RequestError.at(change.template.path, preview.message)
         line = f"{PREFIX}with current usage, its pods would be refused: {preview.message}"
         return ReviewResponse(is_allowed=True, warnings=[plain(line, limit=WARNING_CHARS)])
+
+    def _check_limit(self, review: ReviewRequest, change: _Change) -> None:
+        """Raise RequestError if a workload is to run for longer than its pods state.
+
+        Admins may let it. The pods of a CronJob are created later, and state what it says then.
+        """
+        obj, template, before = review.object or {}, change.template, change.before
+        if before is None or obj.get("kind") in _LATER or review.user.is_any_of(self._admins):
+            return
+        try:
+            check_deadline_kept(before.content, template.content, holder=template.holder(obj))
+        except RequestError as exc:
+            is_field = exc.problems[0].path == LIMIT_FIELD
+            where = replace(template, pointer=template.pointer[:-1]) if is_field else template
+            raise _within(where, exc) from exc
 
     def _check_workload(self, review: ReviewRequest, change: _Change) -> Iterator[str]:
         """Yield warnings about a workload that does not match the gang of its pods."""
@@ -197,17 +231,27 @@ class TemplateReviews:
 def _run_marks(review: ReviewRequest, template: PodTemplate) -> dict[str, str]:
     """Return what a new object says about its pods, their run time and a hold of their gang.
 
-    Later its template is fixed.
+    Later its template is fixed, except that of a CronJob.
     """
     obj = review.object or {}
     if review.operation != "CREATE":
-        return {}
+        limit = stated_limit(template.holder(obj)) if obj.get("kind") in _LATER else None
+        return {} if limit is None else {marks.DEADLINE_ANNOTATION: limit}
     try:
         told = template_marks(obj, template.content, holder=template.holder(obj))
-        return told | hold_of_workload(obj, template.content)
+        told |= hold_of_workload(obj, template.content)
+        return told | start_by_of_workload(obj, template.content)
     except RequestError as exc:
-        is_own = exc.problems[0].path in (ESTIMATE_PATH, HOLD_PATH)
+        own = (ESTIMATE_PATH, COST_PATH, HOLD_PATH, START_BY_PATH)
+        is_own = exc.problems[0].path in own
         raise exc if is_own else _within(template, exc) from exc
+
+
+def _lifted_limit(review: ReviewRequest, template: PodTemplate) -> list[Operation]:
+    """Return the patch of a CronJob that has no limit any more."""
+    obj = review.object or {}
+    is_lifted = obj.get("kind") in _LATER and stated_limit(template.holder(obj)) is None
+    return template.unmark_patch([marks.DEADLINE_ANNOTATION]) if is_lifted else []
 
 
 def _choose_stamp(change: _Change, sender: UserInfo) -> Stamp | None:

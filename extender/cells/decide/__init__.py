@@ -8,6 +8,7 @@ Only the engine imports this folder.
 applier       Application of a decision to the state: completely or not at all
 decider       From a request to a decision
 kept_seats    Cells that are kept for a gang that waits, while another one is planned
+moves         Opportunistic gangs that could run elsewhere, so that another one fits
 refusals      Checks of a request that can never be satisfied as it is
 shadow        When a gang could start, if others end as expected
 validity      Checks that a decision is still valid when it is applied

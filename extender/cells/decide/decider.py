@@ -69,7 +69,7 @@ class Decider:
             return refused
         if kept:
             with self._table.what_if():
-                keep(self._table, self.vc_of(request), kept)
+                keep(self._table, self.vc_of(request), kept, asking=request.gang)
                 return self.plan(request, candidates, limits, parts)
         ask = replace(self.ask(request, candidates, limits), parts=tuple(parts))
         if gang is None:
@@ -82,7 +82,8 @@ class Decider:
         """Tell whether `plan` needs no index that takes long to build."""
         if refusal(self._table, request, self._table.gangs.get(request.gang)) is not None:
             return True
-        return self.preemption.is_ready(self.ask(request, ()))
+        ask = self.ask(request, ())
+        return self._lacks_cells(ask) or self.preemption.is_ready(ask)
 
     def prepare_stepwise(self, request: MemberRequest) -> Generator[None, None, None]:
         """Build the indexes that `plan` needs."""
@@ -92,6 +93,17 @@ class Decider:
     def may_start(self, ask: Ask) -> bool:
         """False if quick bounds rule out that a gang fits, or that victims make room for it."""
         return self._chains.may_fit_in_any(ask) or self.preemption.may_help(ask)
+
+    def most_leaf_cells(self, request: MemberRequest) -> int | None:
+        """Return an upper bound of the leaf cells that a gang can get now; None if there is none.
+
+        Opportunistic gangs that run are no obstacle to a guaranteed gang, and no help either: it
+        gets at most what its VC does not use. Gangs of its own VC at a lower priority could end.
+        """
+        is_guaranteed = self._table.is_guaranteed(request)
+        if is_guaranteed and self.preemption.may_take_from(request.vc, request.priority):
+            return None
+        return self._reasons.most_leaf_cells(request)
 
     def vc_of(self, request: MemberRequest) -> Vc | None:
         """Return the VC whose cells a gang must use, if it is guaranteed."""
@@ -239,13 +251,23 @@ class Decider:
 
     def _decide(self, ask: Ask, fit: Fit) -> Decision:
         """Place the gang if it fits, otherwise preempt, otherwise explain why it waits."""
+        if self._lacks_cells(ask):
+            return self._reasons.find(ask)
         seats = self._fit_within_limits(ask, fit)
         if seats is not None:
             return place(self._table, ask, seats)
         try:
-            return self.preemption.find(ask) or self._reasons.find(ask)
+            found = self.preemption.find(ask) or self.preemption.wait_for_runs(ask)
+            return found or self._reasons.find(ask)
         except OutOfBudgetError:
             return wait(ask.request, ReasonCode.SEARCH_ENDED, **needed(ask.request, ask.sizes))
+
+    def _lacks_cells(self, ask: Ask) -> bool:
+        """Tell whether a VC does not have the leaf cells, so that no victim helps."""
+        if ask.request.gang_min is not None or not self._table.is_guaranteed(ask.request):
+            return False
+        most = self.most_leaf_cells(ask.request)
+        return most is not None and sum(ask.sizes) > most
 
     def _fit_within_limits(self, ask: Ask, fit: Fit) -> list[Seat] | None:
         """Fit as if leaf cells beyond the limits of their nodes were in use."""

@@ -1,23 +1,29 @@
 """Cells that are kept for a gang that waits, while another one is planned.
 
-A reservation names seats. What other gangs still hold of them needs no protection: it cannot be
-given away. The idle rest is held inside a what-if, together with the preassigned cells of the VC
-that the seats count against. So the other gang takes neither the leaf cells nor the entitlement.
+A reservation names seats. Inside a what-if, idle leaf cells of these are held, and those that other
+gangs hold are reserved: so they do not become idle when their holders end, or are preempted. The
+preassigned cells of the VC that the seats count against are kept, too. So the other gang takes
+neither the leaf cells nor the entitlement, now or later.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from extender.cells.fit.gang_fit import PLACEHOLDER
 from extender.cells.model import Seat, SeatsView
 from extender.cells.state.allocation_table import AllocationTable
 from extender.cells.state.tree import Cell
-from extender.cells.state.vcs import Vc
+from extender.cells.state.vcs import Claim, Vc
 from policy.submission import GangKey, NodeName, VcName
 from policy.topology import CellAddress, ChainName
 
 
-def keep(table: AllocationTable, vc: Vc | None, seats: Iterable[Seat]) -> None:
-    """Hold what is idle of seats of a VC, or of an opportunistic gang; call it inside a what-if."""
+def keep(
+    table: AllocationTable, vc: Vc | None, seats: Iterable[Seat], *, asking: GangKey | None = None
+) -> None:
+    """Keep seats of a VC, or of an opportunistic gang; call it inside a what-if.
+
+    What the asking gang holds of them is left to it.
+    """
     kept = set[tuple[ChainName, CellAddress]]()
     for seat in seats:
         tree = table.trees.get(seat.chain)
@@ -30,7 +36,35 @@ def keep(table: AllocationTable, vc: Vc | None, seats: Iterable[Seat]) -> None:
         leaves = [leaf for address in seat.leaves if (leaf := tree.by_address.get(address))]
         if vc is not None and claim is None:  # a cell that must become empty, while it is mapped
             leaves = [leaf for leaf in leaves if _is_claimed_by(leaf, vc.name)]
-        table.hold([leaf for leaf in leaves if leaf.idle], PLACEHOLDER)
+            _keep_mapped(table, leaves)
+        _keep_leaves(table, leaves, asking)
+
+
+def _keep_leaves(table: AllocationTable, leaves: Sequence[Cell], asking: GangKey | None) -> None:
+    table.hold([leaf for leaf in leaves if leaf.idle], PLACEHOLDER)
+    others = [
+        leaf
+        for leaf in leaves
+        if leaf.holder not in (None, PLACEHOLDER)
+        and leaf.reserver is None
+        and leaf.holder.key != asking
+    ]
+    table.reserve(others, PLACEHOLDER)
+
+
+def _keep_mapped(table: AllocationTable, leaves: Iterable[Cell]) -> None:
+    """Keep the preassigned cells mapped that some leaves lie in."""
+    for leaf in leaves:
+        claim = leaf.enclosing_claim()
+        if claim is not None:
+            _pin(table, claim)
+
+
+def _pin(table: AllocationTable, claim: Claim) -> None:
+    """Keep a preassigned cell mapped where it is, also when no gang uses it any more."""
+    if not claim.is_kept:
+        claim.is_kept = True
+        table.record_undo(lambda: setattr(claim, "is_kept", False))
 
 
 def _is_claimed_by(leaf: Cell, vc: VcName) -> bool:
@@ -41,12 +75,14 @@ def _is_claimed_by(leaf: Cell, vc: VcName) -> bool:
 def _keep_promise(table: AllocationTable, vc: Vc, cell: Cell) -> None:
     """Map an unused cell of the VC, or at least withhold it, unless it is mapped there already."""
     chain = cell.chain.name
-    is_mapped = cell.claim is not None and cell.claim.vc == vc.name
-    if is_mapped or not vc.unused(chain, cell.level):
+    if cell.claim is not None and cell.claim.vc == vc.name:
+        _pin(table, cell.claim)
+        return
+    if not vc.unused(chain, cell.level):
         return
     if cell.is_unclaimed():
         with table.what_if() as trial:
-            table.map_cell(vc, cell)
+            _pin(table, table.map_cell(vc, cell))
             if table.supplies[chain].is_safe():
                 trial.keep()
                 return
@@ -71,6 +107,43 @@ def view_seats(table: AllocationTable, vc: VcName | None, seats: Iterable[Seat])
             elif leaf.holder is not None:
                 holders[leaf.holder.key] = None
     return SeatsView(holders=tuple(sorted(holders)), lost=tuple(lost))
+
+
+def count_kept(table: AllocationTable, vc: Vc | None, seats: Iterable[Seat]) -> int:
+    """Count the leaf cells that `keep` at least takes from what a VC does not use, or all VCs."""
+    by_claim: dict[tuple[ChainName, CellAddress | None], int] = {}
+    for seat in seats:
+        tree = table.trees.get(seat.chain)
+        leaves = (tree.by_address.get(address) for address in seat.leaves) if tree else ()
+        idle = sum(leaf is not None and leaf.idle for leaf in leaves)
+        if vc is None or seat.claim is not None:
+            at = (seat.chain, seat.claim)
+            by_claim[at] = by_claim.get(at, 0) + idle
+    if vc is None:
+        return sum(by_claim.values())
+    unused: dict[tuple[ChainName, int], int] = {}
+    return sum(
+        idle for at, idle in by_claim.items() if idle and _takes_promise(table, vc, at, unused)
+    )
+
+
+def _takes_promise(
+    table: AllocationTable,
+    vc: Vc,
+    at: tuple[ChainName, CellAddress | None],
+    unused: dict[tuple[ChainName, int], int],
+) -> bool:
+    """Tell whether a kept cell is mapped for a VC, or takes one of its `unused` cells."""
+    chain, address = at
+    cell = table.trees[chain].by_address.get(address) if address is not None else None
+    if cell is None:
+        return False
+    if cell.claim is not None and cell.claim.vc == vc.name:
+        return True
+    rung = chain, cell.level
+    left = unused.setdefault(rung, vc.unused(*rung))
+    unused[rung] = left - 1
+    return left > 0
 
 
 def _is_of_another(leaf: Cell, vc: VcName | None, seat: Seat) -> bool:

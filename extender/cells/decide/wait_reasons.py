@@ -6,7 +6,7 @@ from functools import partial
 from extender.cells.answers import needed, owner, wait
 from extender.cells.fit.chain_choice import ChainFitter, chains_of
 from extender.cells.fit.demand import Ask
-from extender.cells.model import Argument, ReasonCode, Wait
+from extender.cells.model import Argument, MemberRequest, ReasonCode, Wait
 from extender.cells.phrases import LISTED
 from extender.cells.state.allocation_table import AllocationTable
 from policy.topology import ChainName
@@ -26,7 +26,7 @@ class WaitReasons:
         if not chains:
             return None
         count = self._promised if self._table.is_guaranteed(request) else self._leaf_count
-        most = _over_chains(ask, chains, lambda chain: count(ask, chain))
+        most = _over_chains(request, chains, lambda chain: count(ask, chain))
         too_large = partial(wait, request, ReasonCode.TOO_LARGE, **owner(request))
         if sum(ask.sizes) > most:
             told = {**needed(request, ask.sizes), **self._shortfall(ask)}
@@ -61,7 +61,7 @@ class WaitReasons:
         chains = chains_of(self._table, request)
         is_guaranteed = self._table.is_guaranteed(request)
         if is_guaranteed:
-            left = _over_chains(ask, chains, lambda chain: self._unused(ask, chain))
+            left = _over_chains(request, chains, partial(self._unused, request))
             if left < sum(sizes):
                 told = {**self._share(ask, chains), "unused": left, **owner(request)}
                 told |= self._shortfall(ask)
@@ -81,7 +81,10 @@ class WaitReasons:
         """Return the promise that the unused leaf cells belong to, and its chain among several."""
         if ask.request.spans_chains or len(chains) < 2:
             return {"promised": sum(self._promised(ask, chain) for chain in chains)}
-        found = [(self._unused(ask, chain), self._promised(ask, chain), chain) for chain in chains]
+        found = [
+            (self._unused(ask.request, chain), self._promised(ask, chain), chain)
+            for chain in chains
+        ]
         _, promised, chain = max(found, key=lambda one: one[:2])
         return {"promised": promised, "chain": chain if ask.request.pinned is None else None}
 
@@ -93,7 +96,7 @@ class WaitReasons:
         told = {**needed(ask.request, sizes), "room": min(found, len(sizes) - 1)}
         foreign = self._table.foreign
         idle = _over_chains(
-            ask,
+            ask.request,
             chains,
             lambda chain: self._table.trees[chain].root.idle + foreign.leaf_count([chain]),
         )
@@ -132,9 +135,26 @@ class WaitReasons:
             "used": foreign.leaf_count(chains),
         }
 
-    def _unused(self, ask: Ask, chain: ChainName) -> int:
+    def most_leaf_cells(self, request: MemberRequest) -> int | None:
+        """Return an upper bound of the leaf cells that a gang can get; None if it is not known.
+
+        It holds if no guaranteed gang of the same VC ends.
+        """
+        vc = self._table.vcs.get(request.vc)
+        is_guaranteed = self._table.is_guaranteed(request)
+        pins = vc.pinned_rankings if vc is not None else {}
+        if is_guaranteed and (vc is None or request.pinned not in (None, *pins)):
+            return None
+        chains = chains_of(self._table, request)
+        if not chains:
+            return None
+        if is_guaranteed and vc is not None:
+            return _over_chains(request, chains, partial(vc.left, pinned=request.pinned))
+        return _over_chains(request, chains, lambda chain: self._table.idle[chain].total)
+
+    def _unused(self, request: MemberRequest, chain: ChainName) -> int:
         """Return the leaf cells of a VC in a chain that its guaranteed gangs do not use."""
-        vc, pinned = self._table.vcs[ask.request.vc], ask.request.pinned
+        vc, pinned = self._table.vcs[request.vc], request.pinned
         if pinned is not None:
             return vc.pinned_rankings[pinned].total
         tree = self._table.trees[chain]
@@ -145,7 +165,9 @@ class WaitReasons:
         return unmapped + vc.rankings[chain].total
 
 
-def _over_chains(ask: Ask, chains: list[ChainName], count: Callable[[ChainName], int]) -> int:
+def _over_chains(
+    request: MemberRequest, chains: list[ChainName], count: Callable[[ChainName], int]
+) -> int:
     """Return the largest count of one chain, or the sum if the gang may span chains."""
     counts = [count(chain) for chain in chains]
-    return sum(counts) if ask.request.spans_chains else max(counts, default=0)
+    return sum(counts) if request.spans_chains else max(counts, default=0)

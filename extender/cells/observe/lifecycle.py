@@ -42,6 +42,7 @@ class GangLifecycle:
         mine = self.begin(gang.request, is_guaranteed=is_guaranteed)
         mine.sequence_number, mine.lease_expires = gang.sequence_number, gang.lease_expires
         mine.downgraded_by, mine.breaks_budget = gang.downgraded_by, gang.breaks_budget
+        self.set_minimum_run(mine.key, gang.minimum_run)
         self._last_sequence_number = max(self._last_sequence_number, gang.sequence_number)
         return mine
 
@@ -120,6 +121,7 @@ class GangLifecycle:
     def _occupy(self, gang: PlacedGang, slot: MemberSlot) -> None:
         if slot.is_reserved:
             gang.slots.occupy(slot)
+            self._table.count_taken(slot, slot.held_count)
         self._table.changes.record(gang)
         self._table.hold(slot.leaves, gang)
         self._table.reserve(slot.leaves, None)
@@ -174,6 +176,19 @@ class GangLifecycle:
         if gang is None or gang.breaks_budget == breaks:
             return False
         gang.breaks_budget = breaks
+        self._table.changes.record(gang)
+        return True
+
+    def set_minimum_run(self, key: GangKey, seconds: int) -> bool:
+        """Set how long a gang must run before its VC may end it, 0 once it has.
+
+        False if it is unknown or nothing changes.
+        """
+        gang = self._table.gangs.get(key)
+        if gang is None or gang.minimum_run == seconds:
+            return False
+        gang.minimum_run = seconds
+        self._registry.note_minimum_run(gang)
         self._table.changes.record(gang)
         return True
 

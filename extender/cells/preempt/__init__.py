@@ -14,6 +14,7 @@ the damage of clearing them, and upper bounds that rule out most sets without a 
     eviction_ranking   Bins ranked by the damage of clearing them, kept up to date
     gangs_by_size      Gangs ranked by the leaf cells that they hold
     greedy_search      Gives each member the bin with the least damage: a first set of victims
+    minimum_runs       Whether a gang waits only until others have run for long enough
     preemption         Entry point: overtakes, downgrades or ends other gangs, in this order
     preemption_case    Where a gang may preempt, which gangs it may displace, and trial fits
     victim_candidates  Possible victims, and upper bounds on the room that ending them brings

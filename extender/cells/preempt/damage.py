@@ -1,7 +1,8 @@
-"""The cost of ending gangs: fewest budgets broken, fewest gangs, fewest leaf cells, youngest work.
+"""The cost of ending gangs: fewest budgets broken, gangs and leaf cells, least work lost, youngest.
 
-A gang breaks a budget if a PodDisruptionBudget does not allow all its pods to be ended. A gang that
-is ending already costs nothing: its work is lost in any case.
+A gang breaks a budget if a PodDisruptionBudget does not allow all its pods to be ended. The work
+that is lost is what its owner says (`checkpoint_cost`), on each of its leaf cells. A gang that is
+ending already costs nothing: its work is lost in any case.
 """
 
 from collections.abc import Sequence
@@ -10,11 +11,11 @@ from math import fsum
 from extender.cells.state.change_log import ChangeLog
 from extender.cells.state.placed_gangs import PlacedGang
 
-Damage = tuple[int, int, int, float, int]
-"""Number of gangs that break a budget, of all gangs and of leaf cells, then two measures of age;
-less is better."""
+Damage = tuple[int, int, int, int, float, int]
+"""Number of gangs that break a budget, of all gangs and of leaf cells, seconds of work that are
+lost, then two measures of age; less is better."""
 
-NO_DAMAGE: Damage = (0, 0, 0, 0.0, 0)
+NO_DAMAGE: Damage = (0, 0, 0, 0, 0.0, 0)
 
 
 def damage_of(gangs: Sequence[PlacedGang]) -> Damage:
@@ -30,8 +31,9 @@ def total_damage(damages: Sequence[Damage]) -> Damage:
         sum(damage[0] for damage in damages),
         sum(damage[1] for damage in damages),
         sum(damage[2] for damage in damages),
-        fsum(damage[3] for damage in damages),
-        sum(damage[4] for damage in damages),
+        sum(damage[3] for damage in damages),
+        fsum(damage[4] for damage in damages),
+        sum(damage[5] for damage in damages),
     )
 
 
@@ -44,7 +46,9 @@ def _damage_of_one(gang: PlacedGang) -> Damage:
     if gang.is_ending:
         return NO_DAMAGE
     age = -gang.request.created, -gang.sequence_number
-    return int(gang.breaks_budget), 1, gang.leaf_count, *age
+    leaf_count = gang.leaf_count
+    lost = (gang.request.checkpoint_cost or 0) * leaf_count
+    return int(gang.breaks_budget), 1, leaf_count, lost, *age
 
 
 class DamageCache:

@@ -244,7 +244,7 @@ class EvictionRanking:
         if gang.is_guaranteed and not gang.is_borrower:
             source = self._source
             is_below = gang.request.vc == source.vc and gang.request.priority < source.below
-            if not is_below:
+            if not is_below or gang.is_spared:
                 return None
         return self._damages.of(gang)
 

@@ -14,12 +14,13 @@ from extender.cells.answers import preempt
 from extender.cells.budget import CHEAPEST_VICTIMS, MOST_DOWNGRADED, VICTIM_LOOKS, OutOfBudgetError
 from extender.cells.fit.chain_choice import ChainFitter, chains_of
 from extender.cells.fit.demand import Ask
-from extender.cells.model import Place, Preempt, Seat
+from extender.cells.model import Place, Preempt, Seat, Wait
 from extender.cells.preempt import ending_gangs, preemption_case
 from extender.cells.preempt.damage import Damage, damage_of
 from extender.cells.preempt.eviction_ranking import BinSource, EvictionRankings
 from extender.cells.preempt.gangs_by_size import GangsBySize
 from extender.cells.preempt.greedy_search import GreedySearch
+from extender.cells.preempt.minimum_runs import wait_for_runs
 from extender.cells.preempt.preemption_case import Displacement, PreemptionCase
 from extender.cells.preempt.victim_candidates import VictimCandidates
 from extender.cells.preempt.victims import fewest_gangs, least_damage
@@ -27,7 +28,7 @@ from extender.cells.state.allocation_table import AllocationTable
 from extender.cells.state.placed_gangs import PlacedGang, placement_of
 from extender.cells.state.registry import Registry
 from policy.placement import Placement
-from policy.submission import GangKey, NodeName
+from policy.submission import GangKey, NodeName, VcName
 
 Attempt = Callable[[Ask, PreemptionCase], Place | Preempt | None]
 
@@ -80,6 +81,12 @@ class PreemptionSearch:
         searches = (GreedySearch(self._table, self._rankings, case) for case in cases)
         return not all(search.lacks_bins() for search in searches)
 
+    def may_take_from(self, vc: VcName, priority: int) -> bool:
+        """Tell whether gangs of a VC at a lower priority could leave cells to another one."""
+        registry = self._registry
+        has_lower = registry.highest_below(vc, priority) is not None
+        return has_lower or bool(registry.reserving_below(vc, priority))
+
     def find(self, ask: Ask) -> Place | Preempt | None:
         """Find the least disruptive decision that makes room; None if there is none."""
         request = ask.request
@@ -97,6 +104,12 @@ class PreemptionSearch:
             if found:
                 return min(found, key=self._cost)
         return None
+
+    def wait_for_runs(self, ask: Ask) -> Wait | None:
+        """Return the decision to wait if only minimum runs keep a gang from preempting."""
+        if self.is_suspended or not self._table.is_guaranteed(ask.request):
+            return None
+        return wait_for_runs(self._table, self._registry, ask, self.find)
 
     def _try(
         self, attempt: Attempt, ask: Ask, case: PreemptionCase, *, is_last: bool
@@ -211,7 +224,7 @@ class PreemptionSearch:
         yield from greedy.cheapest_gangs(CHEAPEST_VICTIMS)
         needed = max(size * candidates.missing(size) for size in candidates.needs)
         for gang in islice(self._sizes.around(needed), CHEAPEST_VICTIMS):
-            if gang.may_be_ended_for(case.request):
+            if gang.may_be_ended_for(case.request) and not gang.is_spared:
                 yield gang
 
 

@@ -82,7 +82,8 @@ def downgradable(registry: Registry, case: PreemptionCase) -> Iterator[PlacedGan
 def endable(registry: Registry, case: PreemptionCase) -> Iterator[PlacedGang]:
     """Gangs of the VC that may be ended, the lowest priorities first."""
     below = registry.below(case.vc.name, case.priority)
-    return (gang for gang in below if not gang.is_preempting and case.competes_with(gang))
+    ended = (gang for gang in below if not gang.is_preempting and not gang.is_spared)
+    return (gang for gang in ended if case.competes_with(gang))
 
 
 # -- trial fits

@@ -83,7 +83,7 @@ class VictimCandidates:
 
     def users(self, bin_: CandidateBin) -> list[PlacedGang]:
         """Candidates that use the preassigned cell of a bin; empty if other gangs use it, too."""
-        keys = bin_.claim.users if bin_.claim is not None else {}
+        keys = bin_.claim.users if bin_.claim is not None and not bin_.claim.is_kept else {}
         users = [self._table.gangs[key] for key in sorted(keys)]
         return users if all(gang in self._bins_of for gang in users) else []
 
@@ -209,7 +209,8 @@ class VictimCandidates:
             claim = bin_.claim
             if claim is None or claim in seen:
                 continue
-            if claim.virtual.pinned is None and not claim.users.keys() - gone:
+            is_fixed = claim.virtual.pinned is not None or claim.is_kept
+            if not is_fixed and not claim.users.keys() - gone:
                 seen[claim] = None  # it can be mapped again, to any cell of its level
                 tree = self._table.trees[claim.virtual.chain]
                 held = bin_.demand.vc_ranking().capacity(claim.cell, size)

@@ -199,8 +199,8 @@ class AllocationTable(Undoable):
         return claim
 
     def unmap_cell(self, claim: Claim) -> None:
-        """Unmap a preassigned cell if no gang uses it; pinned cells stay mapped."""
-        if claim.users or claim.virtual.pinned is not None:
+        """Unmap a preassigned cell unless it is needed."""
+        if claim.is_needed:
             return
         self._unmap(claim)
         self.record_undo(lambda: self._remap(claim))
@@ -249,7 +249,7 @@ class AllocationTable(Undoable):
         self._index_slot(gang, slot)
         self.record_undo(lambda: self._delete_slot(gang, slot))
         if slot.claim is not None:
-            self._count_user(slot.claim, gang.key, 1)
+            self._count_user(slot.claim, gang.key, 1, slot.held_count)
         if slot.is_reserved:
             self.reserve(slot.leaves, gang)
         else:
@@ -291,7 +291,7 @@ class AllocationTable(Undoable):
         else:
             self.hold(slot.leaves, None)
         if slot.claim is not None:
-            self._count_user(slot.claim, gang.key, -1)
+            self._count_user(slot.claim, gang.key, -1, -slot.held_count)
             if not keeps_claims:
                 self.unmap_cell(slot.claim)
 
@@ -302,11 +302,17 @@ class AllocationTable(Undoable):
         self.hold(leaves, gang)
         self.changes.record(gang)
         self.foreign.drop(slot)
+        self.count_taken(slot, len(leaves))
         slot.leaves = (*slot.leaves, *leaves)
         self.foreign.add(slot)
         slot.missing_leaves -= len(leaves)
         if slot.missing_leaves:
             self.incomplete_slots.add(gang, slot)
+
+    def count_taken(self, slot: MemberSlot, leaves: int) -> None:
+        """Count leaves that a slot holds from now on against the cells of its VC."""
+        if slot.claim is not None:
+            self.vcs[slot.claim.vc].count_taken(slot.claim.virtual, leaves)
 
     def remove_held_slots(self, gang: PlacedGang, *, keeps_claims: bool = False) -> None:
         """Remove the slots that a gang holds; it keeps its reserved ones."""
@@ -326,7 +332,7 @@ class AllocationTable(Undoable):
             claim = slot.claim
             if claim is not None:
                 self._set_claim(slot, None)
-                self._count_user(claim, gang.key, -1)
+                self._count_user(claim, gang.key, -1, -len(slot.leaves))
                 self.unmap_cell(claim)
 
     def promote(self, gang: PlacedGang, claims: Mapping[MemberSlot, Claim]) -> None:
@@ -334,7 +340,7 @@ class AllocationTable(Undoable):
         self._set_guaranteed(gang, is_guaranteed=True)
         for slot, claim in claims.items():
             self._set_claim(slot, claim)
-            self._count_user(claim, gang.key, 1)
+            self._count_user(claim, gang.key, 1, len(slot.leaves))
 
     def _set_guaranteed(self, gang: PlacedGang, *, is_guaranteed: bool) -> None:
         before, gang.is_guaranteed = gang.is_guaranteed, is_guaranteed
@@ -345,13 +351,14 @@ class AllocationTable(Undoable):
         before, slot.claim = slot.claim, claim
         self.record_undo(lambda: self._set_claim(slot, before))
 
-    def _count_user(self, claim: Claim, key: GangKey, delta: int) -> None:
+    def _count_user(self, claim: Claim, key: GangKey, delta: int, leaves: int) -> None:
+        self.vcs[claim.vc].count_taken(claim.virtual, leaves)
         left = claim.users.get(key, 0) + delta
         if left:
             claim.users[key] = left
         else:
             del claim.users[key]
-        self.record_undo(lambda: self._count_user(claim, key, -delta))
+        self.record_undo(lambda: self._count_user(claim, key, -delta, -leaves))
 
     # -- lookups
 

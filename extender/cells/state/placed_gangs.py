@@ -54,6 +54,11 @@ class MemberSlot:
             return self.leaves[0].node or NodeName("")
         return self.reported_placement.node if self.reported_placement else NodeName("")
 
+    @property
+    def held_count(self) -> int:
+        """Number of leaves that it holds: those that it reserves are still held by others."""
+        return 0 if self.is_reserved else len(self.leaves)
+
 
 @dataclass(slots=True, eq=False)
 class PlacedGang:
@@ -72,6 +77,8 @@ class PlacedGang:
     downgraded_by: GangKey | None = None
     breaks_budget: bool = False
     """True if a PodDisruptionBudget forbids to end it: others end first."""
+    minimum_run: int = 0
+    """Seconds that it must run before a gang of its own VC may preempt it; 0 once it has."""
     contested_leaves: int = 0
     """Leaves that it holds, and that a gang has reserved."""
     _counted: tuple[tuple[int, ...], Counter[int]] | None = None
@@ -119,7 +126,7 @@ class PlacedGang:
     @property
     def leaf_count(self) -> int:
         """Number of leaves that it holds, without reserved ones."""
-        return sum(len(slot.leaves) for slot in self.slots if not slot.is_reserved)
+        return sum(slot.held_count for slot in self.slots)
 
     def may_be_ended_for(self, request: MemberRequest) -> bool:
         """True if a guaranteed gang may preempt it.
@@ -135,6 +142,15 @@ class PlacedGang:
         """True if it is a guaranteed gang of the same VC at a lower priority."""
         mine = self.request
         return self.is_guaranteed and mine.vc == request.vc and mine.priority < request.priority
+
+    @property
+    def is_spared(self) -> bool:
+        """True if it is no victim for now: it has not run for long enough.
+
+        A gang that every VC may end is never spared: what a VC was promised comes first. Nor is
+        one that ends already.
+        """
+        return bool(self.minimum_run) and not self.is_borrower and not self.is_ending
 
     def slot_of(self, member: PodUid) -> MemberSlot | None:
         return self.slots.of_member(member)

@@ -19,6 +19,8 @@ class Registry:
         """Guaranteed gangs that are downgraded rather than ended, if that is enough."""
         self._ending: dict[VcName | None, dict[GangKey, PlacedGang]] = {}
         """Gangs with a member that is ending; by VC, or None for gangs that every VC may end."""
+        self._young: dict[VcName, dict[GangKey, PlacedGang]] = {}
+        """Gangs that must run on for a while before they may be ended."""
 
     def __len__(self) -> int:
         guaranteed = (len(gangs) for by in self._guaranteed.values() for gangs in by.values())
@@ -35,12 +37,14 @@ class Registry:
                 self._lazy.setdefault(gang.request.vc, {})[gang.key] = gang
         if any(slot.is_ending for slot in gang.slots):
             self.note_ending(gang)
+        self.note_minimum_run(gang)
 
     def remove(self, gang: PlacedGang) -> None:
         """Remove a gang; call it before the gang's standing changes."""
         self._borrowers.pop(gang.key, None)
         self._reserving.pop(gang.key, None)
         self._lazy.get(gang.request.vc, {}).pop(gang.key, None)
+        self._young.get(gang.request.vc, {}).pop(gang.key, None)
         for vc in (None, gang.request.vc):
             self._ending.get(vc, {}).pop(gang.key, None)
         by_priority = self._guaranteed.get(gang.request.vc, {})
@@ -129,6 +133,20 @@ class Registry:
             for gang in islice(self._ending.get(vc, {}).values(), most):
                 if gang.is_ending and gang.may_be_ended_for(request):
                     yield gang
+
+    def note_minimum_run(self, gang: PlacedGang) -> None:
+        """Register or remove a gang whose minimum run began or is over."""
+        young = self._young.setdefault(gang.request.vc, {})
+        if gang.minimum_run and not gang.is_borrower:
+            young[gang.key] = gang
+        else:
+            young.pop(gang.key, None)
+
+    def young_below(self, vc: VcName, priority: int) -> Iterator[PlacedGang]:
+        """Gangs of a VC at lower priorities that are spared, the longest known first."""
+        for gang in self._young.get(vc, {}).values():
+            if gang.is_spared and gang.is_guaranteed and gang.priority < priority:
+                yield gang
 
     def reserving_below(self, vc: VcName, priority: int) -> list[PlacedGang]:
         """Gangs of a VC that are preempting at a lower priority, oldest preemption first."""

@@ -36,6 +36,13 @@ class Claim:
     cell: Cell
     users: dict[GangKey, int] = field(default_factory=dict)
     """Guaranteed gangs that count against it, with the number of their slots in it."""
+    is_kept: bool = False
+    """Whether it stays mapped for a gang that waits; only inside a what-if."""
+
+    @property
+    def is_needed(self) -> bool:
+        """Whether it stays mapped: gangs use it, it is kept, or its cell is pinned."""
+        return bool(self.users) or self.is_kept or self.virtual.pinned is not None
 
     @property
     def address(self) -> str:
@@ -60,8 +67,20 @@ class Vc:
         self.rankings: dict[ChainName, Ranking] = {}
         """Idle room in its mapped cells, without pinned cells."""
         self.pinned_rankings: dict[PinnedCellId, Ranking] = {}
+        self.taken: dict[tuple[ChainName, PinnedCellId | None], int] = {}
+        """Leaf cells held by slots that count against its cells: by chain, or in a pinned cell."""
         self.shortfall: tuple[Backing, ...] = ()
         """Promises of the document for which there are too few cells."""
+
+    def count_taken(self, cell: VirtualCell, leaves: int) -> None:
+        """Count leaf cells of a slot that counts against a cell; fewer than 0 if it is removed."""
+        at = cell.chain, cell.pinned
+        self.taken[at] = self.taken.get(at, 0) + leaves
+
+    def left(self, chain: ChainName, pinned: PinnedCellId | None = None) -> int:
+        """Leaf cells that were promised and that no guaranteed gang holds; some may be reserved."""
+        ranking = self.rankings[chain] if pinned is None else self.pinned_rankings[pinned]
+        return ranking.promised - self.taken.get((chain, pinned), 0)
 
     def unused(self, chain: ChainName, level: int) -> int:
         """Promised cells of a level that are not mapped."""

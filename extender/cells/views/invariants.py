@@ -15,7 +15,8 @@ from extender.cells.state.tree import Cell, ChainTree
 from extender.cells.state.vcs import Claim
 from policy.cluster.safety import Bag, Forest
 from policy.errors import InvariantError
-from policy.submission import GangKey, PodUid
+from policy.submission import GangKey, PodUid, VcName
+from policy.topology import ChainName, PinnedCellId
 
 _SHOWN = 20
 
@@ -84,10 +85,16 @@ def _sums_below(cell: Cell, tree: ChainTree) -> Iterator[str]:
 def _claims(table: AllocationTable) -> Iterator[str]:
     """Preassigned cells are mapped to cells of their level, do not overlap, and are used."""
     users: defaultdict[Claim, Counter[GangKey]] = defaultdict(Counter)
+    taken: defaultdict[VcName, Counter[tuple[ChainName, PinnedCellId | None]]]
+    taken = defaultdict(Counter)
     for gang, slot in _slots(table):
         if slot.claim is not None:
             users[slot.claim][gang.key] += 1
+            virtual = slot.claim.virtual
+            taken[slot.claim.vc][virtual.chain, virtual.pinned] += slot.held_count
     for vc in table.vcs.values():
+        if +taken[vc.name] != +Counter(vc.taken):
+            yield f"VC {vc.name} counts {vc.taken} taken leaf cells, not {dict(taken[vc.name])}"
         mapped = [claim.virtual.index for claim in vc.claims.values()]
         unmapped = [index for left in vc.unmapped.values() for index in left]
         if sorted(mapped + unmapped) != list(range(len(vc.virtual))):

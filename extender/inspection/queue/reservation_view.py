@@ -6,16 +6,22 @@ A viewer who may read only the own gangs sees no name of another gang.
 from dataclasses import replace
 
 from extender.inspection.json_views import JsonObject, if_any
-from extender.planning.promise_keeper import show_time
+from extender.queue.reserve.defragmentation import ProposedMoves, moves_sentence
 from extender.queue.reserve.model import Reservation, Slip
 from extender.queue.reserve.sentences import end_sentence, reserved_sentence, slip_sentence
 from policy.submission import GangKey
+from policy.wording import moment
 
 _OTHER = GangKey("another", "user's gang")
 
 
-def show_reservation(one: Reservation | None, *, viewer: str | None = None) -> JsonObject:
-    """Show the reservation of a gang, or the last one that it had, as a field; none if None."""
+def show_reservation(
+    one: Reservation | None, moves: ProposedMoves | None = None, *, viewer: str | None = None
+) -> JsonObject:
+    """Show the reservation of a gang, or the last one that it had, as a field; none if None.
+
+    With it come the moves of other gangs that would let it start earlier.
+    """
     if one is None:
         return {}
     told = one if viewer is None else _anonymous(one)
@@ -23,24 +29,40 @@ def show_reservation(one: Reservation | None, *, viewer: str | None = None) -> J
     return {
         "reservation": {
             "nodes": list(dict.fromkeys(one.nodes)),
-            "since": show_time(one.made_at),
+            "since": moment(one.made_at),
             **if_any("firstPromisedStart", _moment(one.first_promised)),
             **if_any("promisedStart", _moment(one.promised)),
-            "deadline": show_time(one.deadline),
+            "deadline": moment(one.deadline),
             **if_any("waitsFor", _name(one.waits_for) if viewer is None else None),
             "slips": list(map(_show_slip, told.slips)),
             **ended,
+            **if_any("moves", _show_moves(moves, viewer)),
             "explanation": [
-                end_sentence(one.end) if one.end else reserved_sentence(told, show_time),
-                *(slip_sentence(slip, show_time) for slip in told.slips),
+                end_sentence(one.end) if one.end else reserved_sentence(told, moment),
+                *(slip_sentence(slip, moment) for slip in told.slips),
             ],
         }
     }
 
 
+def _show_moves(found: ProposedMoves | None, viewer: str | None) -> JsonObject | None:
+    if found is None:
+        return None
+    names = None if viewer is not None else list(map(str, found.moves.gangs))
+    return {
+        **if_any("gangs", names),
+        "count": len(found.moves.gangs),
+        "nodes": list(dict.fromkeys(found.moves.nodes)),
+        "costSeconds": round(found.moves.cost),
+        "performed": found.is_performed,
+        "foundAt": moment(found.found_at),
+        "explanation": moves_sentence(found, names=names),
+    }
+
+
 def _show_slip(slip: Slip) -> JsonObject:
     return {
-        "at": show_time(slip.at),
+        "at": moment(slip.at),
         **if_any("before", _moment(slip.before)),
         **if_any("promisedStart", _moment(slip.promised)),
         "cause": slip.cause,
@@ -59,4 +81,4 @@ def _name(gang: GangKey | None) -> str | None:
 
 
 def _moment(seconds: float | None) -> str | None:
-    return None if seconds is None else show_time(seconds)
+    return None if seconds is None else moment(seconds)

@@ -100,10 +100,11 @@ class Curve:
         Beyond all that was ever seen, a run is expected to run as long again.
         """
         first = bisect_right(self.scores, self.score_of(elapsed)) if elapsed > 0 else 0
-        tail = self.scores[first:]
-        if not tail:
+        longer = len(self.scores) - first
+        if not longer:
             return elapsed * share / max(1.0 - share, 0.01)
-        return max(0.0, self._seconds(tail[min(len(tail) - 1, int(share * len(tail)))]) - elapsed)
+        score = self.scores[first + min(longer - 1, int(share * longer))]
+        return max(0.0, self._seconds(score) - elapsed)
 
     def score_of(self, seconds: float) -> float:
         """Return the score of a run time."""

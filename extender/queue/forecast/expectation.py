@@ -5,17 +5,21 @@ other users ran. Without either, nothing is expected. A limit ends every run; th
 Queues document is only assumed.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from math import log
 from typing import Final
 
 from extender.queue.forecast.calibration import ASSUMED_SCORES, Curve
+from extender.queue.forecast.draws import ENOUGH
 from extender.queue.forecast.keys import KeyKind
 from extender.queue.forecast.model import NOTHING_KNOWN, RunTime
 from extender.queue.forecast.run_times import Forecast
 
+Draw = Callable[[float, int], float | None]
+"""Gives what is left of a run at a probability, in a future; None if nothing is known."""
+
 _OWN_KINDS: Final = (KeyKind.NAME, KeyKind.USER)
-_ENOUGH: Final = 5
 _ESTIMATE_SPREAD: Final = 0.7
 _LOW, _MIDDLE = 0.1, 0.5
 
@@ -29,6 +33,8 @@ class Expectation:
     runs: int = 0
     longest: float | None = None
     """The longest run of its class, as the Queues document assumes it."""
+    forecast: Forecast | None = None
+    """What such runs took; None if that is not what is expected."""
 
     def run_time(self, *, elapsed: float, quantile: float, limit: float | None = None) -> RunTime:
         """Return what is left of a run after some time; `limit` is what is left until its limit."""
@@ -51,20 +57,25 @@ class Expectation:
             runs=self.runs,
         )
 
-    def left(self, share: float, *, elapsed: float, limit: float | None = None) -> float | None:
-        """Return what is left of a run at one probability; None if nothing is known."""
-        if self.curve is None:
-            longest = None if self.longest is None else max(0.0, self.longest - elapsed)
-            known = [one for one in (longest, limit) if one is not None]
-            return min(known) if known else None
-        return _least(self.curve.left(elapsed, share), limit)
+    def draw(self, *, elapsed: float, limit: float | None = None) -> Draw:
+        """Return what draws the rest of a run, by what is known now, for sampled futures."""
+        if self.forecast is not None:
+            draws = self.forecast.draws
+            return lambda share, sample: _least(draws.left(elapsed, share, sample), limit)
+        if self.curve is not None:
+            curve = self.curve
+            return lambda share, _: _least(curve.left(elapsed, share), limit)
+        longest = None if self.longest is None else max(0.0, self.longest - elapsed)
+        known = [one for one in (longest, limit) if one is not None]
+        bound = min(known) if known else None
+        return lambda *_: bound
 
 
 def expect(
     forecast: Forecast | None, *, estimate: float | None, longest: float | None
 ) -> Expectation:
     """Put together what is known about a gang."""
-    is_own = forecast is not None and forecast.kind in _OWN_KINDS and forecast.runs >= _ENOUGH
+    is_own = forecast is not None and forecast.kind in _OWN_KINDS and forecast.runs >= ENOUGH
     if estimate is not None and not is_own:
         return Expectation(
             curve=Curve(
@@ -78,7 +89,11 @@ def expect(
     if forecast is None:
         return Expectation(longest=longest)
     return Expectation(
-        curve=forecast.curve, source=_source(forecast), runs=forecast.runs, longest=longest
+        curve=forecast.curve,
+        source=_source(forecast),
+        runs=forecast.runs,
+        longest=longest,
+        forecast=forecast,
     )
 
 

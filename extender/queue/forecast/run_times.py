@@ -8,19 +8,22 @@ forecasts were off. The same runs in the same order always give the same forecas
 """
 
 from collections import deque
-from dataclasses import dataclass
-from math import log
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from math import inf, log
 from typing import Final
 
 from extender.queue.forecast.calibration import Calibration, Curve
+from extender.queue.forecast.draws import ENOUGH, Draws, own_weight
 from extender.queue.forecast.keys import Key, KeyKind, RunKeys, size_class
 from extender.queue.forecast.windows import SHORTEST_RUN, Estimate, Window
 
-_ENOUGH: Final = 5
-"""From so many runs on, a key is not mixed with more general ones."""
 _LOSSES: Final = 200
 _LEAST_LOSSES: Final = 20
 _MOST_KEYS: Final = 20_000
+_SEEDS: Final = 2**31 - 1
+_MOST_GENERAL: Final = 2000
+"""Runs of all gangs that are remembered."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,6 +36,13 @@ class Forecast:
     runs: int
     usual: float
     recent: float
+    windows: tuple[Window, ...] = field(compare=False, repr=False)
+    """What such runs took, of the most specific key first."""
+
+    @property
+    def draws(self) -> Draws:
+        """The run times of such runs as they are now, for sampled futures."""
+        return Draws(tuple(window.past for window in self.windows))
 
     @property
     def seconds(self) -> float:
@@ -45,6 +55,13 @@ class _Going:
     keys: RunKeys
     started: float
     forecast: Forecast | None
+
+
+@dataclass(frozen=True, slots=True)
+class _Kept:
+    forecast: Forecast | None
+    since: float
+    until: float
 
 
 class _Losses:
@@ -77,15 +94,34 @@ class RunTimeBook:
         self._going: dict[str, _Going] = {}
         self._losses: dict[int, _Losses] = {}
         self._calibration = Calibration()
+        self._kept: dict[RunKeys, _Kept] = {}
+        """The answers since a run last began or ended."""
         self.learned = 0
         """How many ended runs were learned."""
 
     def forecast(self, keys: RunKeys, *, now: float) -> Forecast | None:
-        """Return what is expected of a run; None if no run has ended yet."""
-        found = self._estimate(keys, now=now)
-        if found is None:
+        """Return what is expected of a run; None if no run has ended yet.
+
+        It is asked several times for each gang that is planned: an answer is kept until a run
+        begins or ends, or a run that goes on has passed the run time of an ended one.
+        """
+        kept = self._kept.get(keys)
+        if kept is None or not kept.since <= now < kept.until:
+            if len(self._kept) >= self._most_keys:
+                self._kept.clear()
+            kept = self._kept[keys] = self._answer(keys, now=now)
+        return kept.forecast
+
+    def _answer(self, keys: RunKeys, *, now: float) -> _Kept:
+        forecast = self._forecast(keys, now=now)
+        used = () if forecast is None else forecast.windows
+        return _Kept(forecast, now, min((one.holds_until for one in used), default=inf))
+
+    def _forecast(self, keys: RunKeys, *, now: float) -> Forecast | None:
+        windows = self._windows_of(keys)
+        if not windows:
             return None
-        kind, estimate = found
+        kind, estimate = windows[0][0], _mixed(windows, now=now)
         size = size_class(keys.leaf_cells)
         losses = self._losses.get(size)
         is_recent = losses is not None and losses.is_recent_better
@@ -100,11 +136,13 @@ class RunTimeBook:
             runs=estimate.runs,
             usual=estimate.usual,
             recent=estimate.recent,
+            windows=tuple(window for _, window in windows),
         )
 
     def begin(self, run: str, keys: RunKeys, *, at: float) -> Forecast | None:
         """A run started: return what is expected of it. Repeated reports change nothing."""
         if run not in self._going:
+            self._kept.clear()
             self._going[run] = _Going(keys, at, self.forecast(keys, now=at))
             for _, key in keys.ladder():
                 self._window(key).begin(run, at=at)
@@ -115,6 +153,7 @@ class RunTimeBook:
         going = self._going.pop(run, None)
         if going is None:
             return
+        self._kept.clear()
         logarithm = log(max(at - going.started, SHORTEST_RUN))
         for _, key in going.keys.ladder():
             window = self._window(key)
@@ -130,6 +169,7 @@ class RunTimeBook:
     def forget(self, run: str) -> None:
         """A run is known no longer; nothing is learned from it."""
         going = self._going.pop(run, None)
+        self._kept.clear()
         for _, key in going.keys.ladder() if going is not None else ():
             self._window(key).leave(run)
 
@@ -143,26 +183,37 @@ class RunTimeBook:
         curve = forecast.curve
         self._calibration.add(size, (logarithm - curve.center) / curve.spread)
 
-    def _estimate(self, keys: RunKeys, *, now: float) -> tuple[KeyKind, Estimate] | None:
-        """Return the estimate of the most specific key with runs, mixed where those are few."""
-        found: list[tuple[KeyKind, Estimate]] = []
-        for kind, key in keys.ladder():
-            window = self._windows.get(key)
-            if window is None or not len(window):
-                continue
-            found.append((kind, window.estimate(now=now)))
-            if len(window) >= _ENOUGH:
-                break
-        if not found:
-            return None
-        _, estimate = found[-1]
-        for _, own in reversed(found[:-1]):
-            estimate = own.mixed(estimate, own.runs / (own.runs + _ENOUGH))
-        return found[0][0], estimate
+    def _windows_of(self, keys: RunKeys) -> list[tuple[KeyKind, Window]]:
+        """Return the windows of a run that have ended runs, the most specific first."""
+        found = ((kind, self._windows.get(key)) for kind, key in keys.ladder())
+        return [(kind, window) for kind, window in found if window]
 
     def _window(self, key: Key) -> Window:
-        window = self._windows.pop(key, None) or Window()
+        window = self._windows.pop(key, None)
+        if window is None:
+            window = _new_window(key)
         self._windows[key] = window
         if len(self._windows) > self._most_keys:
             del self._windows[next(iter(self._windows))]
         return window
+
+
+def _new_window(key: Key) -> Window:
+    """Return a window; the most general key remembers more, for runs longer than all of others."""
+    seed = 0
+    for byte in repr(key).encode():
+        seed = (seed * 31 + byte) % _SEEDS
+    if key[0] == KeyKind.ALL.name:
+        return Window(seed=seed, longest=_MOST_GENERAL)
+    return Window(seed=seed)
+
+
+def _mixed(windows: Sequence[tuple[KeyKind, Window]], *, now: float) -> Estimate:
+    """Return the estimate of the most specific window, mixed where its runs are few."""
+    places = (place for place, (_, window) in enumerate(windows) if len(window) >= ENOUGH)
+    last = next(places, len(windows) - 1)
+    estimate = windows[last][1].estimate(now=now)
+    for _, window in reversed(windows[:last]):
+        own = window.estimate(now=now)
+        estimate = own.mixed(estimate, own_weight(own.runs))
+    return estimate

@@ -1,8 +1,15 @@
 """When a waiting gang is expected to start: a median and an interval, or why that is unknown.
 
 The median comes from sampled futures. Their own spread claims too much, so the interval comes from
-outcomes: the last 300 errors of predictions of the same bucket, on a logarithmic scale (conformal
-prediction). Below 30 outcomes nothing is told: an interval would be made up.
+outcomes (conformal prediction). A *score* is the error of an earlier prediction on a logarithmic
+scale, in units of the spread that its futures had; the quantiles of the last scores of the same
+bucket, in units of the spread of these futures, give the interval. Below 30 outcomes nothing is
+told: an interval would be made up.
+
+Gangs that are submitted together share their errors, and the outcome of a long wait is known late.
+So of all gangs of one half hour and bucket one outcome counts, and quantiles are taken further
+outside than what is promised. How far depends on how often starts were inside of late (adaptive
+conformal inference): what is promised holds in the long run, whatever the errors are.
 """
 
 from collections import Counter, deque
@@ -12,12 +19,21 @@ from math import exp, log
 from typing import Final
 
 from extender.queue.forecast.calibration import LEAST_OUTCOMES, Scores
-from extender.queue.forecast.futures import NEVER, SampledStart
+from extender.queue.forecast.copied_gangs import NEVER
+from extender.queue.forecast.futures import SampledStart
 from policy.submission import GangKey
 
 SHORTEST_WAIT: Final = 30.0
 """Shorter waits count as this one: they are not told apart."""
-_LAST: Final = 300
+_LAST: Final = 500
+_APART_SECONDS: Final = 1800.0
+"""Of predictions that are made within this time, one outcome counts."""
+_LEAST_SPREAD: Final = 0.2
+_MOST_SPREAD: Final = 3.0
+_STEP: Final = 0.01
+"""How fast quantiles move: nearly by this at a start outside of its interval, less at others."""
+_OUTSIDE: Final = (0.02, 0.5)
+_COVERED: Final = 300
 _BUCKETS: Final[Mapping[str, float]] = {
     "below 30 min": 1800.0,
     "below 4 h": 14_400.0,
@@ -33,6 +49,24 @@ class DrawnStart:
     """The median; infinite if the gang does not start in most futures."""
     after: tuple[GangKey, ...] = ()
     """The gangs whose end it waits for, in most futures first."""
+    spread: float = _LEAST_SPREAD
+    """Half of the distance between early and late futures, on a logarithmic scale."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StartOutcome:
+    """A prediction, and what became of it."""
+
+    predicted: float
+    """The median of the futures, in seconds."""
+    spread: float
+    actual: float
+    at: float
+    """When it was predicted, in seconds since 1970."""
+    coverage: float
+    """The share of starts that should be inside of their intervals."""
+    is_covered: bool | None = None
+    """Whether the start was inside the interval that was told; None if none was."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,7 +87,16 @@ def draw_start(samples: Sequence[SampledStart], *, most: int = 3) -> DrawnStart:
     seconds = ordered[middle] if len(ordered) % 2 else _between(*ordered[middle - 1 : middle + 1])
     ends = Counter(sample.after for sample in samples if sample.after is not None)
     common = sorted(ends, key=lambda gang: (-ends[gang], gang))
-    return DrawnStart(seconds=seconds, after=tuple(common[:most]))
+    return DrawnStart(seconds=seconds, after=tuple(common[:most]), spread=_spread(ordered))
+
+
+def _spread(ordered: Sequence[float]) -> float:
+    """Return how far futures are apart, without the earliest and the latest of many."""
+    inner = ordered[1:-1] if len(ordered) >= 4 else ordered
+    early, late = max(inner[0], SHORTEST_WAIT), max(inner[-1], SHORTEST_WAIT)
+    if late == NEVER:
+        return _MOST_SPREAD
+    return min(max(log(late / early) / 2, _LEAST_SPREAD), _MOST_SPREAD)
 
 
 def _between(one: float, other: float) -> float:
@@ -66,20 +109,36 @@ def bucket_of(seconds: float) -> str:
 
 
 class StartCalibration:
-    """The errors of predicted starts, by bucket, and what share of outcomes was inside."""
+    """The scores of predicted starts, by bucket, and what share of outcomes was inside."""
 
     def __init__(self) -> None:
-        self._errors = {name: Scores(most=_LAST) for name in _BUCKETS}
-        self._covered: deque[bool] = deque(maxlen=_LAST)
+        self._scores = {name: Scores(most=_LAST) for name in _BUCKETS}
+        self._counted: dict[tuple[str, int], None] = {}
+        """The buckets and half hours of which an outcome counts."""
+        self._shift = 0.0
+        """How much less than at first is left outside of intervals."""
+        self._covered: deque[bool] = deque(maxlen=_COVERED)
 
-    def learn(self, predicted: float, actual: float) -> None:
-        """A gang started so many seconds after the prediction."""
-        error = log(max(actual, SHORTEST_WAIT) / max(predicted, SHORTEST_WAIT))
-        self._errors[bucket_of(predicted)].add(error)
+    def learn(self, outcome: StartOutcome) -> None:
+        """A gang has started."""
+        if outcome.is_covered is not None:
+            self._covered.append(outcome.is_covered)
+        bucket = bucket_of(outcome.predicted)
+        slot = bucket, int(outcome.at // _APART_SECONDS)
+        if outcome.predicted == NEVER or slot in self._counted:
+            return
+        self._counted[slot] = None
+        if len(self._counted) > len(_BUCKETS) * _LAST:
+            del self._counted[next(iter(self._counted))]
+        error = log(max(outcome.actual, SHORTEST_WAIT) / max(outcome.predicted, SHORTEST_WAIT))
+        self._scores[bucket].add(error / outcome.spread)
+        if outcome.is_covered is not None:
+            self._adapt(1.0 - outcome.coverage, is_covered=outcome.is_covered)
 
-    def note_covered(self, *, is_covered: bool) -> None:
-        """A start was inside the interval that was told, or outside."""
-        self._covered.append(is_covered)
+    def _adapt(self, outside: float, *, is_covered: bool) -> None:
+        shift = self._shift + _STEP * (outside - (0.0 if is_covered else 1.0))
+        least, most = _OUTSIDE
+        self._shift = min(max(shift, least - outside / 2), most - outside / 2)
 
     @property
     def coverage(self) -> float | None:
@@ -88,19 +147,21 @@ class StartCalibration:
 
     def outcomes(self, predicted: float) -> int:
         """Return how many outcomes the bucket of a prediction has."""
-        return len(self._errors[bucket_of(predicted)])
+        return len(self._scores[bucket_of(predicted)])
 
-    def expect(self, predicted: float, *, coverage: float) -> ExpectedStart | None:
+    def expect(self, drawn: DrawnStart, *, coverage: float) -> ExpectedStart | None:
         """Return the interval around a prediction; None if there are too few outcomes."""
-        errors = self._errors[bucket_of(predicted)]
-        if len(errors) < LEAST_OUTCOMES or predicted == NEVER:
+        predicted = drawn.seconds
+        scores = self._scores[bucket_of(predicted)]
+        if len(scores) < LEAST_OUTCOMES or predicted == NEVER:
             return None
-        outside = (1.0 - coverage) / 2
+        least, most = _OUTSIDE
+        outside = min(max((1.0 - coverage) / 2 + self._shift, least), most) / 2
         median = max(predicted, SHORTEST_WAIT)
-        low = median * exp(errors.quantile(outside))
-        high = median * exp(errors.quantile(1.0 - outside))
+        low = median * exp(scores.quantile(outside) * drawn.spread)
+        high = median * exp(scores.quantile(1.0 - outside) * drawn.spread)
         if low <= SHORTEST_WAIT:
             low = 0.0
         return ExpectedStart(
-            median=min(max(predicted, low), high), low=low, high=high, outcomes=len(errors)
+            median=min(max(predicted, low), high), low=low, high=high, outcomes=len(scores)
         )

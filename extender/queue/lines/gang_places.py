@@ -5,10 +5,11 @@ from bisect import bisect_left, insort
 from extender.queue.lines.shapes import Pool
 from policy.submission import GangKey
 
-Rank = tuple[float, ...]
+Rank = tuple[float | GangKey, ...]
 """The place of a gang in the queue: the lowest rank comes first, of equal ranks the lowest key.
 
-The first number is the gang's level."""
+The first number is the gang's level. The last part is a key that decides between equal numbers,
+also where the gang has the place of another one."""
 Place = tuple[Rank, GangKey]
 
 

@@ -4,6 +4,7 @@ A line holds the waiting gangs of one shape. Lines of one kind sleep and wake to
 """
 
 from dataclasses import dataclass, field
+from math import inf
 
 from extender.queue.lines.gang_places import Place
 from extender.queue.lines.shapes import GangShape, Pool, ShapeKind
@@ -19,11 +20,18 @@ class Line:
     kind: "LineKind"
     places: list[Place] = field(default_factory=list)
     is_refused: bool = False
+    leaf_cells: int = 0
+    """What each of its gangs asks for in total."""
+
+    def __post_init__(self) -> None:
+        self.leaf_cells = sum(self.shape.sizes)
 
     @property
     def may_fit(self) -> bool:
         """Whether neither it nor a line that asks for no more was refused."""
-        return bool(self.places) and not self.is_refused and not self.kind.rules_out(self.shape)
+        if not self.places or self.is_refused or self.leaf_cells >= self.kind.too_many:
+            return False
+        return not self.kind.rules_out(self.shape)
 
 
 @dataclass(slots=True, eq=False)
@@ -33,7 +41,11 @@ class LineKind:
     key: ShapeKind
     pool: Pool
     """The pool of all its gangs."""
+    other_pools: tuple[Pool, ...] = ()
+    """The pools of their alternatives."""
     lines: dict[GangShape, Line] = field(default_factory=dict)
+    too_many: float = inf
+    """So many leaf cells are certainly not to be had, on whatever nodes."""
     _refused: dict[tuple[Sizes, int], None] = field(default_factory=dict)
 
     def refuse(self, line: Line, *, fits_no_gap: bool = False) -> None:
@@ -43,8 +55,14 @@ class LineKind:
             run = line.shape.run if fits_no_gap else 0
             self._refused[line.shape.sizes, run] = None
 
+    def rule_out(self, line: Line) -> None:
+        """Note that there are too few leaf cells for a line, and for all that ask for as many."""
+        line.is_refused = True
+        self.too_many = min(self.too_many, line.leaf_cells)
+
     def wake(self) -> None:
         """Forget what did not fit."""
+        self.too_many = inf
         self._refused.clear()
         for line in self.lines.values():
             line.is_refused = False
@@ -54,7 +72,7 @@ class LineKind:
 
         A gang that may start with its smallest members is compared with equal ones only.
         """
-        if shape.request.gang_min is not None:
+        if shape.is_incremental:
             refused = (run for sizes, run in self._refused if sizes == shape.sizes)
             return any(shape.run >= run for run in refused)
         return any(

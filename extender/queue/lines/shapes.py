@@ -5,12 +5,13 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple, Protocol
 
 from extender.cells.model import OPPORTUNISTIC, MemberRequest
+from policy.queues.alternatives import GangTerms
 from policy.submission import DEFAULT_VC, GangKey, LeafType, PodUid, VcName
 from policy.topology import PinnedCellId
 
 _NO_GANG = GangKey("", "")
 
-ShapeKind = tuple[MemberRequest, Hashable, bool, GangKey | None]
+ShapeKind = tuple[MemberRequest, Hashable, bool, GangKey | None, tuple[GangTerms, ...]]
 """Everything of a shape except the sizes and the run time."""
 
 
@@ -66,11 +67,31 @@ class GangShape:
     """The gang itself, if no other gang has its shape: for example, some members run."""
     run: int = 0
     """A class of run times, the shortest first: a longer run fits no gap that is too short."""
+    forms: tuple[GangTerms, ...] = ()
+    """What it asks for, and what it asks for by each alternative; none without alternatives."""
 
     @property
     def kind(self) -> ShapeKind:
         """Everything except the sizes and the run time: shapes of one kind can be compared."""
-        return self.request, (self.needs, self.nodes), self.may_preempt, self.own
+        return self.request, (self.needs, self.nodes), self.may_preempt, self.own, self.forms
+
+    @property
+    def is_incremental(self) -> bool:
+        """Whether the gang may start with some of its members."""
+        return self.request.gang_min is not None or any(
+            form.gang_min is not None for form in self.forms
+        )
+
+    @property
+    def other_pools(self) -> tuple[Pool, ...]:
+        """The pools of its alternatives, as far as they differ from its own."""
+        own = pool_of(self.request)
+        pools = (pool_of(_in_form(self.request, form)) for form in self.forms)
+        return tuple(dict.fromkeys(pool for pool in pools if pool != own))
+
+
+def _in_form(request: MemberRequest, form: GangTerms) -> MemberRequest:
+    return replace(request, vc=form.vc, leaf_type=form.leaf_type)
 
 
 def shape_of(
@@ -82,6 +103,7 @@ def shape_of(
     needs: tuple[Hashable, ...] = (),
     may_preempt: bool = True,
     run: int = 0,
+    forms: tuple[GangTerms, ...] = (),
 ) -> GangShape:
     """Return the shape of a gang; opportunistic gangs of all VCs may use the same cells."""
     nameless = replace(
@@ -91,7 +113,8 @@ def shape_of(
         leaf_count=0,
         gang_leaf_counts=(),
         created=0.0,
+        checkpoint_cost=None,
         vc=DEFAULT_VC if request.priority == OPPORTUNISTIC else request.vc,
     )
     ordered = tuple(sorted(sizes, reverse=True))
-    return GangShape(nameless, ordered, needs, nodes, may_preempt, own, run)
+    return GangShape(nameless, ordered, needs, nodes, may_preempt, own, run, forms)

@@ -2,7 +2,8 @@
 
 A gang that lacks cells of its own VC is helped by leaf cells that were given up in its VC, and by
 those of opportunistic gangs, which may lie in cells of its VC. What guaranteed gangs of other VCs
-give up belongs to these. Every other refused gang may be helped by all leaf cells of its leaf type.
+give up belongs to these. Every other refused gang may be helped by all leaf cells of its leaf type,
+and a gang with alternatives by those of the leaf types of all its alternatives.
 """
 
 from enum import StrEnum
@@ -18,17 +19,27 @@ class Lack(StrEnum):
 
     OWN_CELLS = "own-cells"
     """Leaf cells that its VC was promised."""
+    OWN_GAP = "own-gap"
+    """A gap before a reservation of its VC: shorter runs, or more cells of its VC, may fit."""
     GAP = "gap"
-    """A gap before a reservation: shorter runs may fit."""
+    """A gap before a reservation or a window: shorter runs may fit."""
     CELLS = "cells"
     """Any leaf cells that it may use, or something else."""
 
 
+OWN = frozenset({Lack.OWN_CELLS, Lack.OWN_GAP})
+"""What only the VC of a gang, or opportunistic gangs, may give up."""
+GAPS = frozenset({Lack.OWN_GAP, Lack.GAP})
+"""What may be enough for a shorter run."""
+_GAPS = frozenset({ReasonCode.RESERVED, ReasonCode.RESERVED_AHEAD, ReasonCode.MAINTENANCE})
+
+
 def lack_of(decision: Decision) -> Lack:
     """Return what a gang waits for after a decision."""
-    if isinstance(decision, Wait) and decision.reason.code is ReasonCode.RESERVED:
-        return Lack.GAP
     is_guaranteed = decision.request.priority != OPPORTUNISTIC
+    if isinstance(decision, Wait) and decision.reason.code in _GAPS:
+        is_own = is_guaranteed and decision.lacks_own
+        return Lack.OWN_GAP if is_own else Lack.GAP
     is_full = isinstance(decision, Wait) and decision.reason.code is ReasonCode.VC_FULL
     return Lack.OWN_CELLS if is_guaranteed and is_full else Lack.CELLS
 
@@ -49,11 +60,12 @@ class Sleepers:
 
     def add(self, kind: LineKind, lack: Lack) -> None:
         """Note that a line of a kind was refused."""
-        pool = kind.pool
-        leaf_type = None if pool.pinned is not None else pool.leaf_type
-        vc = pool.vc if lack is Lack.OWN_CELLS else None
-        self._asleep.setdefault(leaf_type, {}).setdefault(vc, {})[kind] = None
-        self._where.setdefault(kind, {})[leaf_type, vc] = None
+        is_own = lack in OWN and not kind.other_pools
+        for pool in (kind.pool, *kind.other_pools):
+            leaf_type = None if pool.pinned is not None else pool.leaf_type
+            vc = pool.vc if is_own else None
+            self._asleep.setdefault(leaf_type, {}).setdefault(vc, {})[kind] = None
+            self._where.setdefault(kind, {})[leaf_type, vc] = None
 
     def remove(self, kind: LineKind) -> None:
         """Forget a kind that is awake or gone."""
@@ -64,6 +76,18 @@ class Sleepers:
                 del of_type[vc]
             if not of_type:
                 del self._asleep[leaf_type]
+
+    def bound_by(self, vc: VcName, *, others: bool) -> list[LineKind]:
+        """Return the kinds that may fit once cells of a VC are not reserved any more.
+
+        `others` tells whether opportunistic gangs left these cells alone, too.
+        """
+        vcs = (vc, None) if others else (vc,)
+        return [
+            kind
+            for kind in self._where
+            if any(pool.vc in vcs for pool in (kind.pool, *kind.other_pools))
+        ]
 
     def helped_by(self, freed: FreedCells) -> list[LineKind]:
         """Return the kinds that may fit after leaf cells became free."""

@@ -11,6 +11,8 @@ facts        QueueFacts: what the order knows of a gang
 fair_shares  Recent use of users and groups, and the factor that follows
 gang_order   GangOrder: levels, factors and ranks of gangs
 listing      All waiting gangs with their places in queue, level and pool
+new_places   Where gangs that do not exist yet would be
 ranking      Ranking: the ranks of the planner's gangs, and when they change
 standing     Standing: the rank of one gang, with its parts
+swaps        Swaps: two gangs of one pool exchange their places
 """

@@ -9,15 +9,39 @@ from collections.abc import Iterator
 from extender.queue.order.facts import QueueFacts
 from extender.queue.order.gang_order import FORMULA
 from extender.queue.order.standing import RankPart, Standing
-from policy.classes import OPPORTUNISTIC
+from policy.classes import MAX_CELL_PRIORITY, OPPORTUNISTIC
 from policy.queues.durations import format_duration
 from policy.queues.factors import FactorName
 from policy.queues.queues import Queues
+from policy.wording import listing, moment
+
+OTHERS = "a gang of another user"
+"""In place of a name that a user may not read."""
 
 
-def explain_standing(standing: Standing, facts: QueueFacts, queues: Queues) -> list[str]:
-    """Say what the rank of a gang adds up from."""
-    return [*_level(standing, queues), *(_part(one, facts, queues) for one in standing.parts)]
+def explain_standing(
+    standing: Standing, facts: QueueFacts, queues: Queues, *, viewer: str | None = None
+) -> list[str]:
+    """Say what the rank of a gang adds up from; a viewer is told nothing of other users' gangs."""
+    place = standing.place_of(facts)
+    is_own = viewer in (None, place.user)
+    parts = standing.parts if is_own else ()
+    return [
+        *_swap(standing, is_own=is_own),
+        *_level(standing, queues),
+        *(_part(one, place, queues) for one in parts),
+    ]
+
+
+def _swap(standing: Standing, *, is_own: bool) -> Iterator[str]:
+    swap = standing.swap
+    if swap is None:
+        return
+    user, other = swap.request.describe_user(), f"gang {swap.request.other}" if is_own else OTHERS
+    if swap.place is None:
+        yield f"{user} asked to swap it with {other}; that is not in force: {swap.why_not}"
+    else:
+        yield f"{user} swapped it with {other}: it has the place of that gang"
 
 
 def _level(standing: Standing, queues: Queues) -> Iterator[str]:
@@ -28,10 +52,17 @@ def _level(standing: Standing, queues: Queues) -> Iterator[str]:
         )
     elif len(queues.levels) > 1:
         yield f"it is in level {standing.level_name}"
+    is_swapped = standing.swap is not None and standing.swap.place is not None
+    asked = f"its rank is when {'that gang' if is_swapped else 'it'} asked"
     if standing.parts:
-        yield f"its rank is when it asked, minus {format_duration(standing.credit)} in all"
+        yield f"{asked}, minus {format_duration(standing.credit)} in all"
     else:
-        yield "its rank is when it asked"
+        yield asked
+
+
+def _charged_group(facts: QueueFacts) -> str:
+    none = "no group is charged for it: the level of a group"
+    return f"the level of group {facts.group}" if facts.group else none
 
 
 def _part(part: RankPart, facts: QueueFacts, queues: Queues) -> str:
@@ -43,7 +74,7 @@ def _part(part: RankPart, facts: QueueFacts, queues: Queues) -> str:
         case FactorName.USER_LEVEL:
             return f"the level of user {facts.user} is worth {given} {of}"
         case FactorName.GROUP_LEVEL:
-            return f"the level of group {facts.group or 'none'} is worth {given} {of}"
+            return f"{_charged_group(facts)} is worth {given} {of}"
         case FactorName.FAIR_SHARE:
             lost = format_duration(part.worth - part.seconds)
             return f"recent use of {facts.user} costs {lost}: {given} {of} are left"
@@ -57,9 +88,21 @@ def _part(part: RankPart, facts: QueueFacts, queues: Queues) -> str:
             return f"asking for {shown} is worth {given} {of}"
         case FactorName.FILL:
             return f"the use of VC {facts.vc} is worth {given} {of}"
+        case FactorName.START_BY:
+            when = facts.start_by
+            shown = "no wished start" if when is None else f"a start by {moment(when)}"
+            return f"asking for {shown} is worth {given} {of}"
         case _:
             assert part.factor == FORMULA, "all factors are named above"
-            return f"the formula of the level gives {given} {of}"
+            return _formula(part, given=f"{given} {of}")
+
+
+def _formula(part: RankPart, *, given: str) -> str:
+    if part.failure:
+        return f"the formula of the level cannot be evaluated for it: {part.failure}"
+    read = [f"{factor} {value:.4g}" for factor, value in part.factors]
+    values = f", from {listing(read)}" if read else ""
+    return f"the formula of the level gives {given}{values}"
 
 
 def _expected(facts: QueueFacts, queues: Queues) -> str:
@@ -76,13 +119,27 @@ def explain_ahead(behind: Standing, ahead: Standing, *, name: str) -> str:
     if ahead.level != behind.level:
         return f"{name} is ahead: it is in level {ahead.level_name}"
     by = behind.rank - ahead.rank
+    if by == 0 and ahead.asked < behind.asked:
+        return f"{name} is ahead: both have the same rank, and it asked earlier"
+    if by == 0 and ahead.asked == behind.asked:
+        return (
+            f"{name} is ahead: both have the same rank and asked at the same time, and of these "
+            "gangs the order of names decides"
+        )
     if by <= 0:
         return f"{name} is ahead once: this gang did not use the places that it was given before"
     return f"{name} is ahead by {format_duration(by)}"
 
 
-def explain_bound(standing: Standing, facts: QueueFacts, queues: Queues) -> list[str]:
+def explain_bound(
+    standing: Standing, facts: QueueFacts, queues: Queues, *, awaits_quota: bool = False
+) -> list[str]:
     """Say how long newer gangs can go ahead, and why there is no bound on the wait, if so."""
+    if awaits_quota:
+        return [
+            "no bound on the wait for quota: gangs for which the limits have room are charged "
+            "meanwhile, also if they ask later"
+        ]
     own = next(
         place for place, one in enumerate(queues.levels) if one.name == standing.own_level_name
     )
@@ -102,3 +159,8 @@ def _unbounded(facts: QueueFacts, queues: Queues) -> Iterator[str]:
         yield "no bound on the wait: `runTime.longest` is assumed and not enforced"
     if not queues.reservation.per_pool or not queues.reservation.sticky:
         yield "no bound on the wait: there are no sticky reservations"
+    if facts.priority < MAX_CELL_PRIORITY:
+        yield (
+            f"no bound on the wait while gangs of a higher class preempt in VC {facts.vc}: "
+            "reservations do not keep them off"
+        )

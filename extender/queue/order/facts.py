@@ -28,6 +28,8 @@ class QueueFacts:
     asked: float
     """Since when its age counts, in seconds since 1970."""
     run_time: RunTime = NOTHING_KNOWN
+    start_by: float | None = None
+    """When its owner wishes it to start, in seconds since 1970."""
 
     @property
     def namespace(self) -> str:

@@ -12,7 +12,7 @@ from extender.queue.order.facts import QueueFacts
 from extender.queue.order.fair_shares import FairShares
 from extender.queue.order.standing import RankPart, Standing
 from policy.classes import MAX_CELL_PRIORITY, NO_CLASSES, Classes
-from policy.queues.factors import FactorName
+from policy.queues.factors import SOON_SECONDS, FactorName
 from policy.queues.queues import DEFAULT_QUEUES, NamedLevels, QueueLevel, Queues
 from policy.rules.expression import EvaluationError
 from policy.submission import ClassName
@@ -107,13 +107,14 @@ class GangOrder:
         """Return what the formula gives, clamped to the horizon; nothing if it gives no number."""
         assert level.formula is not None, "only for levels with a formula"
         factors = {name: self.factor(name, facts) for name in FactorName}
+        horizon = level.horizon
         try:
             seconds = level.formula.seconds(factors, level.worth)
-        except EvaluationError:
-            seconds = 0.0
-        horizon = level.horizon
+        except EvaluationError as exc:
+            return RankPart(factor=FORMULA, value=0.0, worth=horizon, failure=str(exc))
         value = min(max(seconds, 0.0), horizon) / horizon if horizon else 0.0
-        return RankPart(factor=FORMULA, value=value, worth=horizon)
+        read = tuple((name.value, factors[name]) for name in level.formula.factors)
+        return RankPart(factor=FORMULA, value=value, worth=horizon, factors=read)
 
     def factor(self, name: FactorName, facts: QueueFacts) -> float:
         """Return a factor of a gang, from 0 to 1."""
@@ -134,6 +135,8 @@ class GangOrder:
                 return self._shortness(facts.run_time.limit)
             case FactorName.FILL:
                 return _size(self._vcs, facts.vc).fill
+            case FactorName.START_BY:
+                return self._urgency(facts)
 
     def expected_seconds(self, facts: QueueFacts) -> float | None:
         """Return how long a gang is expected to run, by the rules for run times."""
@@ -152,6 +155,21 @@ class GangOrder:
     def _shortness(self, seconds: float | None) -> float:
         cap = self.queues.run_time.cap
         return 0.0 if seconds is None else 1.0 - min(max(seconds, 0.0), cap) / cap
+
+    def _urgency(self, facts: QueueFacts) -> float:
+        """Return how soon a gang is wished to start, within what its owner is worth.
+
+        It depends on times that are fixed when the gang is submitted, so that ranks do not move.
+        """
+        if facts.start_by is None:
+            return 0.0
+        levels = (
+            self._user_levels.get(facts.user, 0.0),
+            self._group_levels.get(facts.group or "", 0.0),
+        )
+        has_levels = self._user_levels or self._group_levels
+        wait = min(max(facts.start_by - facts.asked, 0.0), SOON_SECONDS)
+        return (1.0 - wait / SOON_SECONDS) * (max(levels) if has_levels else 1.0)
 
     def _smallness(self, facts: QueueFacts) -> float:
         most = _size(self._vcs, facts.vc).promised or self._leaf_cells

@@ -3,13 +3,16 @@
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Final
 
+from extender.cells.views.listings import Stepwise
 from extender.queue.lines.shapes import Pool, pool_of
 from extender.queue.order.facts import QueueFacts
 from extender.queue.order.standing import Standing
 from policy.submission import GangKey
 
 Ranked = tuple[QueueFacts, Standing]
+_AT_ONCE: Final = 100
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,8 +35,8 @@ class ListedGang:
         return pool_of(self.facts)
 
 
-def list_gangs(in_order: Iterable[Ranked]) -> dict[GangKey, ListedGang]:
-    """Give each gang its places."""
+def list_gangs(in_order: Iterable[Ranked]) -> Stepwise[dict[GangKey, ListedGang]]:
+    """Give each gang its places. Yields often."""
     ranked = list(in_order)
     levels: Counter[int] = Counter()
     pools: Counter[Pool] = Counter()
@@ -53,4 +56,6 @@ def list_gangs(in_order: Iterable[Ranked]) -> dict[GangKey, ListedGang]:
             ahead=last.get(pool),
         )
         last[pool] = facts, standing
+        if place % _AT_ONCE == 0:
+            yield
     return found

@@ -4,9 +4,10 @@ A rank changes when the document changes, when a gang is promoted, and when rece
 a VC makes another factor. Then gangs that wait are moved; what was decided about them stays.
 """
 
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import replace
 from heapq import heappop, heappush
+from typing import Final
 
 from extender.cells.views.listings import Stepwise
 from extender.queue.lines.gang_places import Rank
@@ -15,12 +16,19 @@ from extender.queue.order.fair_shares import Account
 from extender.queue.order.gang_order import GangOrder
 from extender.queue.order.listing import Ranked
 from extender.queue.order.standing import Standing
+from extender.queue.order.swaps import Swaps
 from extender.queue.ports import RunTimes
 from extender.queue.queued_gang import QueuedGang
 from extender.queue.seen_gangs import SeenGangs
 from extender.queue.waiting_gangs import WaitingGangs
 from policy.queues.factors import FactorName
+from policy.queues.swaps import SwapRequest
 from policy.submission import GangKey
+
+_MOST_PROMOTED: Final = 200
+"""Gangs that are promoted in one step: each takes about 50 µs."""
+_BACK_SECONDS: Final = 10.0
+"""A clock that goes back by less is corrected all the time."""
 
 
 class Ranking:
@@ -38,12 +46,19 @@ class Ranking:
         self._run_times = run_times
         self._seen = seen
         self._waiting = waiting
+        self.swaps = Swaps()
+        """Gangs that have the places of others."""
         self.now = 0.0
         """The last time that was told, in seconds since 1970."""
         self._ranked: dict[GangKey, Ranked] = {}
+        """Gangs with their own facts, and their places."""
+        self._account_of: dict[GangKey, Account] = {}
+        """By whose use each of them is ranked."""
         self._of_account: dict[Account, dict[GangKey, None]] = {}
         self._promotions: list[tuple[float, GangKey]] = []
-        """A heap of moments at which gangs may be promoted; some are outdated."""
+        """A heap of moments at which gangs may change their level; some are outdated."""
+        self.on_reorder: Callable[[GangKey], None] = lambda _: None
+        """Called with each gang that waits when the document or the classes have changed."""
 
     def of(self, gang: QueuedGang) -> Rank:
         """Return the rank of a gang.
@@ -51,19 +66,31 @@ class Ranking:
         After leases that it did not use, a gang is behind all others of its level, once.
         """
         self.order.shares.leave(gang.key)
-        return self._rank(gang, self._facts(gang))
+        facts = self.facts(gang)
+        rank = self._rank(gang, facts)
+        if self.swaps.concerned(gang.key):
+            self._move_swapped(gang.key)
+            rank = self._rank(gang, facts)
+        return rank
 
     def _rank(self, gang: QueuedGang, facts: QueueFacts) -> Rank:
-        standing = self.order.standing(facts, now=self.now)
-        self._note(facts, standing)
-        level, rank, asked = standing.key
-        return level, max(rank, gang.waits_since), asked
+        swap = self.swaps.state(facts, self._ranked)
+        place = facts if swap is None or swap.place is None else swap.place
+        standing = self.order.standing(place, now=self.now)
+        self._note(facts, standing if swap is None else replace(standing, swap=swap), place)
+        rank = max(standing.rank, gang.waits_since)
+        return float(standing.level), rank, standing.asked, place.gang
+
+    def find(self, gang: GangKey) -> Ranked | None:
+        """Return the place of a gang that waits for cells."""
+        return self._ranked.get(gang)
 
     def in_order(self) -> list[Ranked]:
         """Return the gangs that wait for cells, in the order in which they are planned."""
         return [self._ranked[gang] for gang in self._waiting.in_order() if gang in self._ranked]
 
-    def _facts(self, gang: QueuedGang) -> QueueFacts:
+    def facts(self, gang: QueuedGang) -> QueueFacts:
+        """Return what the order knows of a gang."""
         first = gang.first
         return QueueFacts(
             gang=gang.key,
@@ -77,27 +104,31 @@ class Ranking:
             pinned=first.request.pinned,
             asked=first.asked,
             run_time=self._run_times.expected(gang.key),
+            start_by=first.start_by,
         )
 
-    def _note(self, facts: QueueFacts, standing: Standing) -> None:
+    def _note(self, facts: QueueFacts, standing: Standing, place: QueueFacts) -> None:
         key, before = facts.gang, self._ranked.get(facts.gang)
-        if before is not None:
-            self._leave_account(before[0])
-        self._of_account.setdefault(_account(facts), {})[key] = None
+        self._leave_account(key)
+        self._account_of[key] = _account(place)
+        self._of_account.setdefault(_account(place), {})[key] = None
         self._ranked[key] = facts, standing
         due = standing.next_promotion
         if due is not None and (before is None or before[1].next_promotion != due):
             heappush(self._promotions, (due, key))
 
-    def _leave_account(self, facts: QueueFacts) -> None:
-        gangs = self._of_account.get(_account(facts), {})
-        gangs.pop(facts.gang, None)
-        if not gangs:
-            self._of_account.pop(_account(facts), None)
+    def _leave_account(self, gang: GangKey) -> None:
+        account = self._account_of.pop(gang, None)
+        gangs = self._of_account.get(account, {}) if account is not None else {}
+        gangs.pop(gang, None)
+        if account is not None and not gangs:
+            self._of_account.pop(account, None)
 
     def forget(self, gang: GangKey) -> None:
         """A gang is gone."""
         self._drop(gang)
+        self.swaps.leave(gang)
+        self._move_swapped(gang)
         self.order.shares.leave(gang)
 
     def _drop(self, gang: GangKey) -> QueueFacts | None:
@@ -105,12 +136,14 @@ class Ranking:
         known = self._ranked.pop(gang, None)
         if known is None:
             return None
-        self._leave_account(known[0])
+        self._leave_account(gang)
         return known[0]
 
     def start(self, gang: GangKey) -> None:
         """A gang has its places and is not ranked any more: its expected use counts from now on."""
+        self.swaps.start(gang, self._ranked)
         facts, rules = self._drop(gang), self.order.queues
+        self._move_swapped(gang)
         if facts is None or not rules.uses(FactorName.FAIR_SHARE):
             return
         seconds = self.order.expected_seconds(facts)
@@ -127,16 +160,25 @@ class Ranking:
     # -- changes
 
     def note_time(self, now: float) -> None:
-        """Promote the gangs that have waited long enough."""
+        """Promote the gangs that have waited long enough: some of them, and others the next time.
+
+        If the clock was wrong and goes back, gangs that were promoted by it are ranked again.
+        """
+        if now < self.now - _BACK_SECONDS:
+            promoted = (key for key, (_, known) in self._ranked.items() if known.is_promoted)
+            for key in promoted:
+                heappush(self._promotions, (now, key))
         self.now = now
-        while self._promotions and self._promotions[0][0] <= self.now:
-            _, gang = heappop(self._promotions)
-            self._move(gang)
+        for _ in range(_MOST_PROMOTED):
+            if not self._promotions or self._promotions[0][0] > self.now:
+                break
+            self._move(heappop(self._promotions)[1])
 
     def reorder(self) -> Stepwise[None]:
         """Rank all waiting gangs anew: the document or the classes have changed."""
         for gang in self._waiting.in_order():
             self._move(gang)
+            self.on_reorder(gang)
             yield
 
     def reorder_accounts(self, accounts: Collection[Account]) -> Stepwise[None]:
@@ -164,8 +206,30 @@ class Ranking:
             if self._run_times.expected(key) != facts.run_time:
                 has_changed = True
                 self._move(key)
+                self._move_swapped(key)
             yield
         return has_changed
+
+    def swap(self, gang: GangKey, request: SwapRequest | None) -> None:
+        """The pods of a gang state another swap, or none any more."""
+        before = self.swaps.concerned(gang)
+        if request is None:
+            self.swaps.remove(gang)
+        else:
+            self.swaps.put(gang, request)
+        for one in (gang, *before):
+            self._move(one)
+        self._move_swapped(gang)
+
+    def keep_place(self, gang: GangKey, request: SwapRequest, place: QueueFacts) -> None:
+        """A gang keeps the place that it was given by a swap, although the other one is gone."""
+        self.swaps.keep(gang, request, place)
+        self._move(gang)
+
+    def _move_swapped(self, gang: GangKey) -> None:
+        """Rank the gangs anew whose places may depend on a gang."""
+        for one in self.swaps.concerned(gang):
+            self._move(one)
 
     def _move(self, key: GangKey) -> None:
         """Rank a gang anew by what was known of it: its pods have not changed."""

@@ -1,22 +1,22 @@
 """Which gangs may use the gaps before reservations, and what reservations mean for each gang."""
 
 from collections.abc import Callable, Collection
-from math import log2
+from dataclasses import replace
+from math import inf, log2
 
-from extender.queue.order.ranking import Ranking
-from extender.queue.ports import Cells, RunTimes
+from extender.cells.model import Withheld
+from extender.queue.ports import Cells
 from extender.queue.queued_gang import QueuedGang
 from extender.queue.reserve.backfill import FREE, Guard
+from extender.queue.reserve.calendar import Calendar
 from extender.queue.reserve.model import Reservation
 from extender.queue.seen_gangs import SeenGangs
 from extender.queue.waiting_gangs import WaitingGangs
-from policy.submission import GangKey
+from policy.submission import GangKey, VcName
 
 _CLASSIFIED = 64
 """Gangs with unknown run times that are looked at in one review."""
 _LONGEST_CLASS = 64
-_FEWEST_RUNS = 10
-"""Ended runs from which a gap is judged: one short run says little about the next one."""
 
 
 class Gaps:
@@ -25,66 +25,123 @@ class Gaps:
     def __init__(
         self,
         cells: Cells,
-        run_times: RunTimes,
+        calendar: Calendar,
         *,
         seen: SeenGangs,
         waiting: WaitingGangs,
-        ranking: Ranking,
         in_force: Callable[[], Collection[Reservation]],
     ) -> None:
         self._cells = cells
-        self._run_times = run_times
+        self._calendar = calendar
         self._seen = seen
         self._waiting = waiting
-        self._ranking = ranking
         self._in_force = in_force
         self._unknown: dict[GangKey, None] = {}
         """Gangs that could use a gap if it were known how long they run."""
         self._backfilled: list[GangKey] = []
+        self.started: dict[GangKey, float] = {}
+        """When each gang got its places, or was first seen with them."""
+        self._kept: dict[GangKey, int] = {}
+        """Free leaf cells of reservations; empty after each change of cells."""
 
-    def guard(self, gang: QueuedGang) -> Guard:
-        """Return what reservations mean for a gang that is planned now.
+    def guard(self, gang: QueuedGang, *, ends_at: float | None = None) -> Guard:
+        """Return what reservations and windows mean for a gang that is planned now.
 
+        `ends_at` is when it ends if it starts now; otherwise that is what is expected of it.
         They do not bind a gang of which members run, or that waits for its victims to end. A gang
         that may preempt, of a higher priority than the one with the reservation, could end that
         gang as soon as it runs: such gangs are not bound either.
         """
+        maintained = self._calendar.closed_to(gang, ends_at=ends_at)
         others = [one for one in self._in_force() if one.gang != gang.key]
         if not others or gang.has_begun or self._cells.is_preempting(gang.key):
-            return FREE
-        domain = self._cells.domain(gang.first.request)
-        binding = tuple(one for one in others if one.domain == domain and _binds(one, gang))
-        free = [one for one in others if one not in binding and one.domain is not None]
-        run = self._ends_within(gang.key) if binding else None
-        if binding and run is None:
+            return Guard(maintained=maintained) if maintained else FREE
+        domain, now = self._cells.domain(gang.first.request), self._calendar.now
+        covered = self._calendar.covered(gang)
+        binding = tuple(
+            bound
+            for one in others
+            if one.entry not in covered and (bound := self._binding(one, gang, domain)) is not None
+        )
+        own = [one for one in others if one.entry in covered]
+        free = [one for one in others if one not in (*binding, *own) and one.domain is not None]
+        due = [one for one in free if domain is None and self._is_due(one)]
+        if (binding or due) and ends_at is None:
+            run = self._calendar.ends_within(gang.key)
+            ends_at = None if run is None else now + run
+        if ends_at is None and any(one.entry is None for one in (*binding, *due)):
             self._unknown[gang.key] = None
-        minimum = self._ranking.order.queues.preemption.minimum_run
-        now = self._ranking.now
-        due = [one for one in free if domain is None and max(0.0, one.deadline - now) < minimum]
         return Guard(
             binding=binding,
-            closed=tuple(node for one in due for node in one.nodes),
+            closed={
+                node: self._withheld_for(one)
+                for one in due
+                if ends_at is None or ends_at > one.deadline
+                for node in one.nodes
+            },
             avoided=tuple(node for one in free for node in one.nodes),
-            ends_at=None if run is None else now + run,
+            ends_at=ends_at,
+            counts_until=now + self._calendar.counts_for(gang) if ends_at is None else ends_at,
+            own=tuple(node for one in own if one.domain == domain for node in one.nodes),
+            maintained=maintained,
+            notes={
+                one.entry: self._calendar.note_of_entry(one.entry)
+                for one in binding
+                if one.entry is not None
+            },
         )
 
-    def _ends_within(self, gang: GangKey) -> float | None:
-        """Return within which time a gang ends, safely enough to use a gap; None if unknown.
+    def _is_due(self, one: Reservation) -> bool:
+        """Tell whether too little time is left before a reservation for a minimum run."""
+        left = max(0.0, one.deadline - self._calendar.now)
+        return left < self._calendar.queues.preemption.minimum_run
 
-        A limit is enforced. A prediction counts if enough runs have ended that it was made from.
+    def _withheld_for(self, one: Reservation) -> Withheld:
+        return one.gang if one.entry is None else self._calendar.note_of_entry(one.entry)
+
+    def _binding(
+        self, one: Reservation, gang: QueuedGang, domain: VcName | None
+    ) -> Reservation | None:
+        """Return what binds a gang of a reservation; None if it does not concern the gang."""
+        if one.entry is None:
+            return one if one.domain == domain and _binds(one, gang) else None
+        if one.domain == domain:
+            return one
+        # Its leaf cells, and not what they count against, since that is of no use to others.
+        has_begun = one.deadline <= self._calendar.now
+        return replace(one, drained=()) if domain is None and has_begun else None
+
+    def count_kept(self, gang: QueuedGang, *, runs: float) -> int:
+        """Return how many free leaf cells are kept from a gang that runs for at least a time.
+
+        At least as many: advance reservations are not counted.
         """
-        run = self._run_times.expected(gang)
-        high = run.high if run.runs >= _FEWEST_RUNS else None
-        known = [seconds for seconds in (high, run.limit) if seconds is not None]
-        return min(known) if known else None
+        kept, now = 0, self._calendar.now
+        domain = self._cells.domain(gang.first.request)
+        for one in self._in_force():
+            is_other = one.gang == gang.key or one.domain != domain or one.entry is not None
+            if is_other or not _binds(one, gang):
+                continue
+            if now + runs <= one.deadline:
+                return 0  # it may use the gap before this one
+            if one.gang not in self._kept:
+                self._kept[one.gang] = self._cells.count_kept(domain, one.kept)
+            kept += self._kept[one.gang]
+        return kept
+
+    def note_cells(self) -> None:
+        """Cells were taken or became free."""
+        self._kept.clear()
 
     def note_backfill(self, gang: GangKey, reservation: Reservation) -> None:
         """Note that a gang uses reserved cells meanwhile."""
         self._backfilled.append(gang)
 
     def classify(self, gang: QueuedGang) -> None:
-        """Note how long a gang is expected to run: in half octaves, unknown times last."""
-        run = self._ends_within(gang.key)
+        """Note how long a gang is expected to run, in half octaves, and what is reserved for it."""
+        self.started.pop(gang.key, None)
+        gang.covered = self._calendar.covered(gang)
+        run = self._calendar.ends_within(gang.key)
         gang.run_class = _LONGEST_CLASS if run is None else run_class(run)
 
     def classify_again(self) -> None:
@@ -101,6 +158,12 @@ class Gaps:
             else:
                 self._unknown[key] = None
 
+    def cover_again(self, key: GangKey) -> None:
+        """Look again at a waiting gang whose advance reservations may have changed."""
+        gang = self._seen.find(key)
+        if gang is not None and gang.pods and self._calendar.covered(gang) != gang.covered:
+            self._seen.note_change(key)
+
     def take_backfilled(self) -> list[GangKey]:
         """Return the gangs that use reserved cells since this was last asked."""
         found, self._backfilled = self._backfilled, []
@@ -110,6 +173,11 @@ class Gaps:
 def _binds(one: Reservation, gang: QueuedGang) -> bool:
     first = gang.first
     return not (first.may_preempt and first.request.priority > one.priority)
+
+
+def shortest_run(run: int) -> float:
+    """Return the shortest run time of a class."""
+    return inf if run >= _LONGEST_CLASS else 2.0 ** ((run - 1) / 2) if run > 1 else 0.0
 
 
 def run_class(seconds: float) -> int:

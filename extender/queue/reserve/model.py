@@ -8,6 +8,11 @@ from extender.queue.lines.shapes import Pool
 from policy.submission import GangKey, NodeName, VcName
 
 
+def entry_key(name: str) -> GangKey:
+    """Return the key under which an advance reservation is kept: no gang has such a key."""
+    return GangKey("", name)
+
+
 class SlipCause(StrEnum):
     """Why a gang does not start when it was promised to. Stored: values do not change."""
 
@@ -28,10 +33,22 @@ class ReservationEnd(StrEnum):
     """The gang does not wait for cells any more: members are missing, or it is held."""
     UNUSED = "unused"
     """Its cells are free, but the gang waits for something else."""
+    OVER = "over"
+    """The time of the advance reservation is over."""
+    WITHDRAWN = "withdrawn"
+    """The document does not have the advance reservation any more, or not in this form."""
     OUTRANKED = "outranked"
     """Another gang is ahead, and reservations are not sticky."""
     NO_ROOM = "no-room"
     """Cells were lost, and the gang would not even fit once others have ended."""
+    CHANGED = "changed"
+    """The gang asks for other cells than those that are reserved."""
+    TOO_MANY = "too-many"
+    """The document allows fewer reservations in each pool than there are."""
+    REPLACED = "replaced"
+    """The gang has another reservation: this one was not known when that was made."""
+    WRONG_CLOCK = "wrong-clock"
+    """It was made at a time that is yet to come: its deadline means nothing."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,9 +70,13 @@ class Slip:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reservation:
-    """Concrete cells that are kept for a gang until it starts; times are seconds since 1970."""
+    """Concrete cells that are kept for a gang until it starts, or for an entry of the document.
+
+    Times are seconds since 1970.
+    """
 
     gang: GangKey
+    """The gang that owns it; for an advance reservation, `entry_key` of its name."""
     pool: Pool
     domain: VcName | None
     """The VC whose gangs compete for the cells; None for opportunistic gangs."""
@@ -78,6 +99,11 @@ class Reservation:
     slips: tuple[Slip, ...] = ()
     ended_at: float | None = None
     end: ReservationEnd | None = None
+
+    @property
+    def entry(self) -> str | None:
+        """The name of the document's entry that it was made for, if it is not for a gang."""
+        return None if self.gang.namespace else self.gang.name
 
     @property
     def kept(self) -> tuple[Seat, ...]:

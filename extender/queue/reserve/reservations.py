@@ -19,10 +19,18 @@ asked before s + H and have not started when j asks.
 Proof sketch. Consider one reservation, made at t. Gangs that were expected to end before D may be
 late, but they began before D, so they have ended by D + R; after D no gang begins on these cells.
 Since D <= t + R, the cells are free by t + 2R, and their gang starts by t + 2R + ε, or its cells
-are lost, which happens F times in all. After D reserved cells that are in use may be exchanged for
-free ones; the gangs that hold reserved cells are then fewer of the same. So each window of 2R + ε
-after s + H starts one of the n gangs that can be ahead of j, or j, or is one of the F windows that
-ended in a loss. If backfill relies on enforced limits only, no gang is late, and 2R becomes R.
+are lost, which happens F times in all. Reserved cells that are in use may be exchanged for free
+ones: D does not become later, and the gangs that hold reserved cells are some of the same. After D
+they may be exchanged for cells of other gangs that began before D: these, too, have ended by D + R.
+So each window of 2R + ε after s + H starts one of the n gangs that can be ahead of j, or j, or is
+one of the F windows that ended in a loss. If backfill relies on enforced limits only, no gang is
+late, and 2R becomes R.
+
+Pools of one VC share cells where a gang names no leaf type. Reservations have no cell in common,
+and the best ranked head is served first; while others leave it no room, no gang behind it gets one
+(`turns`). So n counts the gangs of all pools that share cells with j's.
+
+Each window of the document that concerns cells of j (see `advance`) adds its length and 2R + ε.
 
 Without stickiness there is no bound: gangs that run longer than predicted move the shadow time on
 and on. There is none either for opportunistic gangs, whose cells other gangs may take at any time,
@@ -37,41 +45,33 @@ from dataclasses import replace
 from math import inf
 
 from extender.cells.freed_cells import FreedCells
-from extender.cells.model import OPPORTUNISTIC, ReasonCode, Shadow
-from extender.queue.lines.shapes import Pool
-from extender.queue.member_places import unplaced
+from extender.queue.lines.shapes import pool_of
 from extender.queue.model import StepResult
 from extender.queue.order.ranking import Ranking
 from extender.queue.ports import Cells, Nodes, RunTimes
 from extender.queue.queued_gang import QueuedGang
+from extender.queue.reserve.advance import AdvanceReservations, ReservationBook
+from extender.queue.reserve.calendar import Calendar
+from extender.queue.reserve.defragmentation import Defragmentation
+from extender.queue.reserve.ends import deadline_of
 from extender.queue.reserve.gaps import Gaps
+from extender.queue.reserve.gathering import gathered, known_time, on_cells
 from extender.queue.reserve.model import Reservation, ReservationEnd, Slip, SlipCause
 from extender.queue.reserve.shadow_times import ShadowTimes
+from extender.queue.reserve.turns import Turns
+from extender.queue.reserve.useful_cells import is_vain, suits, surplus
 from extender.queue.seen_gangs import SeenGangs
 from extender.queue.waiting_gangs import WaitingGangs
-from policy.queues.queues import DEFAULT_LONGEST, Queues
+from policy.queues.queues import Queues
 from policy.submission import GangKey, NodeName, VcName
 
 _REVIEW_SECONDS = 1.0
-_RETRY_SECONDS = 30.0
-"""How long a gang is left out that has no shadow time."""
 _UNUSED_SECONDS = 60.0
 """How long cells stay reserved that are free and not used, or whose gang does not wait."""
-_LOOKS = 4
-"""The best ranked gangs of a pool that are looked at for a reservation."""
+_BACK_SECONDS = 10.0
+"""A clock that goes back by less is corrected all the time."""
 _LEAST_SLIP_SECONDS = 30.0
 """A start that is put off by less is no slip."""
-_WAITS_FOR_CELLS = frozenset(
-    {
-        ReasonCode.NO_ROOM,
-        ReasonCode.VC_FULL,
-        ReasonCode.BAD_CELLS,
-        ReasonCode.FOREIGN_USE,
-        ReasonCode.SEARCH_ENDED,
-        ReasonCode.RESERVED,
-        ReasonCode.PREEMPTING,  # of a gang that may not preempt
-    }
-)
 
 
 class Reservations:
@@ -88,24 +88,38 @@ class Reservations:
         ranking: Ranking,
     ) -> None:
         self._cells = cells
-        self._shadows = ShadowTimes(cells, nodes, run_times, ranking=ranking)
+        self.calendar = Calendar(run_times, ranking)
+        """The windows of the document."""
+        self._shadows = ShadowTimes(cells, nodes, run_times, calendar=self.calendar)
         self._seen = seen
         self._waiting = waiting
+        self._turns = Turns(cells, waiting=waiting, seen=seen, ranking=ranking)
         self._ranking = ranking
         self._of: dict[GangKey, Reservation] = {}
         self._idle_since: dict[GangKey, float] = {}
         """Reservations of which no gang makes use, and since when."""
-        self._retry_at: dict[GangKey, float] = {}
-        """Gangs without a shadow time, and when it is searched again."""
         self._lost: dict[GangKey, tuple[NodeName, ...]] = {}
         """Reservations that need other cells, and the nodes that they lost."""
+        self._late: dict[GangKey, None] = {}
+        """Reservations whose promise slipped: there may be better cells."""
         self._freed: set[VcName | None] = set()
         """The domains in which cells became free since the last step."""
         self._review_at = 0.0
-        self.gaps = Gaps(
-            cells, run_times, seen=seen, waiting=waiting, ranking=ranking, in_force=self.in_force
-        )
+        self.gaps = Gaps(cells, self.calendar, seen=seen, waiting=waiting, in_force=self.in_force)
         """Which other gangs may use reserved cells."""
+        ranking.on_reorder = self.gaps.cover_again
+        self._advance = AdvanceReservations(
+            cells,
+            nodes,
+            shadows=self._shadows,
+            calendar=self.calendar,
+            seen=seen,
+            book=ReservationBook(self.in_force, self.put, self._finish, self._check_promise),
+        )
+        self.moves = Defragmentation(
+            cells, nodes, run_times, seen=seen, ranking=ranking, reservations=self
+        )
+        """Which other gangs could run elsewhere."""
         self._changed: dict[tuple[GangKey, float], Reservation] = {}
         """By gang and when they were made."""
         self.is_open = True
@@ -125,18 +139,20 @@ class Reservations:
     def restore(self, reservations: Iterable[Reservation]) -> None:
         """Take over the reservations of an earlier leader, in place of all that are known."""
         known, self._of = self._of, {one.gang: one for one in reservations}
-        self._changed.clear()
         for gang in {**known, **self._of}:
             self._note_change(gang)
 
     def note_placed(self, gang: GangKey) -> None:
         """A gang has its places."""
+        self.gaps.note_cells()
+        self.gaps.started.setdefault(gang, self._now)
         self._finish(gang, ReservationEnd.STARTED)
 
     def note_gone(self, gang: GangKey) -> None:
         """A gang has no pods any more."""
         self._finish(gang, ReservationEnd.GONE)
-        self._retry_at.pop(gang, None)
+        self.gaps.started.pop(gang, None)
+        self._turns.forget(gang)
 
     def note_freed(self, freed: FreedCells | None) -> None:
         """Leaf cells became free; None: others joined or changed."""
@@ -152,6 +168,10 @@ class Reservations:
         """Return the reservation of a gang."""
         return self._of.get(gang)
 
+    def expected_end(self, gang: GangKey) -> float | None:
+        """Return when a gang that runs is expected to end; None if that is unknown."""
+        return known_time(self._shadows.ends.of(gang, now=self._now))
+
     def in_force(self) -> list[Reservation]:
         """Return all reservations, the oldest first."""
         return list(self._of.values())
@@ -160,49 +180,51 @@ class Reservations:
 
     def update(self, step: StepResult) -> None:
         """Review the reservations, make or move at most one, and report what has changed."""
-        if self._now >= self._review_at:
+        if not 0.0 < self._review_at - self._now <= _REVIEW_SECONDS:  # a clock may go back
             self._review_at = self._now + _REVIEW_SECONDS
             for one in list(self._of.values()):
                 self._review(one)
+            for gang in surplus(self._of.values(), per_pool=self._queues.reservation.per_pool):
+                self._finish(gang, ReservationEnd.TOO_MANY)
             self.gaps.classify_again()
         self._search_one(step)
+        self.moves.update(step)
         step.reservations, self._changed = list(self._changed.values()), {}
         step.backfilled = self.gaps.take_backfilled()
 
     def gather(self) -> None:
-        """Exchange reserved cells that are in use for free ones, once the deadline is over.
-
-        Otherwise a gang that runs much longer than expected would keep the reservation waiting,
-        while other gangs get the cells that become free meanwhile.
-        """
+        """Exchange reserved cells that are in use for cells that became free."""
+        if self._advance.follow_calendar():
+            self._waiting.wake()
+        self.gaps.note_cells()
         freed, self._freed = self._freed, set()
         for one in [one for one in self._of.values() if one.domain in freed]:
             gang = self._seen.find(one.gang)
-            if self._now >= one.deadline and gang is not None:
-                self._gather(one, gang)
-
-    def _gather(self, one: Reservation, gang: QueuedGang) -> None:
-        holders = self._cells.view_seats(one.domain, one.kept).holders
-        if not holders or not self._shadows.is_ready(gang):
-            return
-        shadow = self._shadows.find(gang, beside=self._of.values(), ending=holders)
-        if shadow is None:
-            return
-        left = self._cells.view_seats(one.domain, (*shadow.seats, *shadow.drained)).holders
-        if set(left) < set(holders):
-            self._put(_on_cells(one, shadow))
-            self._waiting.wake()
+            if gang is not None and self._shadows.is_ready(gang):
+                better = gathered(
+                    one, gang, cells=self._cells, shadows=self._shadows, beside=self._of.values()
+                )
+                if better is not None:
+                    self.put(better)
 
     def _review(self, one: Reservation) -> None:
         """End a reservation that is of no use, and note whether its promise can be kept."""
-        if self._waiting.pool(one.gang) is None:
-            self._end_if_idle(one, ReservationEnd.NOT_WAITING)
-            return
+        if one.entry is not None:
+            return self._advance.review(one)
+        pool, gang = self._waiting.pool(one.gang), self._seen.find(one.gang)
+        if pool is None or gang is None:
+            return self._end_if_idle(one, ReservationEnd.NOT_WAITING)
+        if one.made_at > self._now + _BACK_SECONDS:
+            return self._finish(one.gang, ReservationEnd.WRONG_CLOCK)
+        if pool != one.pool or not suits(one, gang, self._cells):
+            return self._finish(one.gang, ReservationEnd.CHANGED)
+        if gang.first.request.priority != one.priority:  # its class has another one now
+            one = replace(one, priority=gang.first.request.priority)
+            self.put(one)
         if not self._queues.reservation.sticky and not self._is_head(one):
             self._finish(one.gang, ReservationEnd.OUTRANKED)
             return
-        gang = self._seen.find(one.gang)
-        if gang is not None and not gang.has_reservation:  # its pods were seen after a take-over
+        if not gang.has_reservation:  # its pods were seen after a take-over
             self._note_change(one.gang)
         view = self._cells.view_seats(one.domain, one.kept)
         if view.lost:
@@ -214,9 +236,10 @@ class Reservations:
             self._check_promise(one, view.holders)
 
     def _end_if_idle(self, one: Reservation, end: ReservationEnd) -> None:
-        since = self._idle_since.setdefault(one.gang, self._now)
+        since = min(self._idle_since.get(one.gang, self._now), self._now)
+        self._idle_since[one.gang] = since
         if self._now - since >= _UNUSED_SECONDS:
-            self._retry_at[one.gang] = self._now + self._queues.reservation.after
+            self._turns.note_unused(one.gang)
             self._finish(one.gang, end)
 
     def _check_promise(self, one: Reservation, holders: Collection[GangKey]) -> None:
@@ -234,7 +257,8 @@ class Reservations:
             cause=SlipCause.OVERRUN,
             gang=last,
         )
-        self._put(replace(one, promised=promised, waits_for=last, slips=(*one.slips, slip)))
+        self.put(replace(one, promised=promised, waits_for=last, slips=(*one.slips, slip)))
+        self._late[one.gang] = None
 
     # -- making and moving
 
@@ -246,45 +270,38 @@ class Reservations:
                 if self._shadows.is_prepared(gang, step):
                     self._move(self._of[key], gang, nodes)
                 return
-        for pool in self._waiting.pools() if self.is_open else ():
-            head = self._next_head(pool)
-            if head is not None:
-                if self._shadows.is_prepared(head, step):
-                    self._make(head, pool)
-                return
+        if self._exchange_one(step) or (self.is_open and self._advance.search_one(step)):
+            return
+        head = self._turns.next(self._of) if self.is_open else None
+        if head is not None and self._shadows.is_prepared(head, step):
+            self._make(head)
 
-    def _next_head(self, pool: Pool) -> QueuedGang | None:
-        """Return the gang of a pool that is to get a reservation now.
-
-        Gangs that wait for something else than cells, or that would not fit, are passed over.
-        """
-        rules = self._queues.reservation
-        held = sum(one.pool == pool for one in self._of.values())
-        if held >= rules.per_pool:
-            return None
-        for key in self._waiting.first_of(pool, held + _LOOKS):
-            gang = self._seen.find(key)
-            if gang is not None and self._may_reserve(gang):
-                return gang if self._now - gang.first.asked >= rules.after else None
-        return None
-
-    def _may_reserve(self, gang: QueuedGang) -> bool:
-        """Tell whether a gang waits for cells, and none are reserved for it."""
-        if gang.key in self._of or self._now < self._retry_at.get(gang.key, 0.0):
-            return False
-        is_new = not gang.has_begun and not gang.victims
-        return is_new and _waits_for_cells(gang) and bool(unplaced(gang, self._cells))
+    def _exchange_one(self, step: StepResult) -> bool:
+        """Exchange cells of one reservation that is late; tell whether there was one."""
+        for key in list(self._late):
+            gang, one = self._seen.find(key), self._of.get(key)
+            if one is None or gang is None:
+                del self._late[key]
+            elif self._shadows.is_prepared(gang, step):
+                del self._late[key]
+                self._exchange(one, gang)
+                return True
+        return False
 
     def _is_head(self, one: Reservation) -> bool:
         return one.gang in self._waiting.first_of(one.pool, self._queues.reservation.per_pool)
 
-    def _make(self, gang: QueuedGang, pool: Pool) -> None:
+    def _make(self, gang: QueuedGang) -> None:
         shadow = self._shadows.find(gang, beside=self._of.values())
-        if shadow is None or shadow.waits_for is None or _is_vain(gang, shadow):
-            self._retry_at[gang.key] = self._now + _RETRY_SECONDS
+        if shadow is None or shadow.waits_for is None or is_vain(gang, shadow):
+            is_alone = shadow is not None or not self._of
+            is_blocked = not is_alone and self._shadows.find(gang, beside=()) is not None
+            self._turns.note_refused(gang.key, is_blocked=is_blocked)
             return
-        promised = _known(shadow.time)
-        self._put(
+        pool = pool_of(gang.first.request)
+        self._turns.note_made(gang.key, pool)
+        promised = known_time(shadow.time)
+        self.put(
             Reservation(
                 gang=gang.key,
                 pool=pool,
@@ -306,10 +323,10 @@ class Reservations:
         """Reserve other cells for a gang that lost some."""
         shadow = self._shadows.find(gang, beside=self._of.values())
         if shadow is None:
-            self._retry_at[one.gang] = self._now + _RETRY_SECONDS
+            self._turns.note_refused(one.gang)
             self._finish(one.gang, ReservationEnd.NO_ROOM)
             return
-        promised = _known(shadow.time)
+        promised = known_time(shadow.time)
         slip = Slip(
             at=self._now,
             before=one.promised,
@@ -318,27 +335,33 @@ class Reservations:
             gang=shadow.waits_for,
             nodes=nodes,
         )
-        self._put(
+        self.put(
             replace(
-                _on_cells(one, shadow),
+                on_cells(one, shadow),
                 domain=self._cells.domain(gang.first.request),
                 deadline=self._deadline(shadow.time),
                 slips=(*one.slips, slip),
             )
         )
-        self._waiting.wake()
+        self._wake_bound(one)
+
+    def _exchange(self, one: Reservation, gang: QueuedGang) -> None:
+        """Reserve other cells for a gang whose start was put off, if it can start sooner there."""
+        started = self.gaps.started
+        old = [
+            key for key in self._cells.holders(one.domain) if started.get(key, inf) <= one.deadline
+        ]
+        shadow = self._shadows.find(gang, beside=self._of.values(), ending=old)
+        last = inf if one.promised is None else one.promised
+        if shadow is not None and shadow.time < last - _LEAST_SLIP_SECONDS:
+            self.put(on_cells(one, shadow))
+            self._wake_bound(one)
 
     def _deadline(self, shadow: float) -> float:
-        """Return the time before which other gangs must end on reserved cells.
+        return deadline_of(shadow, longest=self._queues.run_time.longest, now=self._now)
 
-        Where no end is known, no gang begins there any more.
-        """
-        longest = self._queues.run_time.longest
-        bound = max(longest.values()) if DEFAULT_LONGEST in longest else inf
-        deadline = min(shadow, self._now + bound)
-        return deadline if deadline < inf else self._now
-
-    def _put(self, one: Reservation) -> None:
+    def put(self, one: Reservation) -> None:
+        """Make or change a reservation."""
         self._of[one.gang] = one
         self._changed[one.gang, one.made_at] = one
 
@@ -355,33 +378,11 @@ class Reservations:
             return
         self._idle_since.pop(gang, None)
         self._changed[gang, one.made_at] = replace(one, end=end, ended_at=self._now)
+        self._turns.note_ended()
         self._note_change(gang)
-        self._waiting.wake()
+        self._wake_bound(one)
 
-
-def _on_cells(one: Reservation, shadow: Shadow) -> Reservation:
-    """Return a reservation with other cells."""
-    return replace(
-        one,
-        seats=shadow.seats,
-        drained=shadow.drained,
-        nodes=shadow.nodes,
-        promised=_known(shadow.time),
-        waits_for=shadow.waits_for,
-    )
-
-
-def _is_vain(gang: QueuedGang, shadow: Shadow) -> bool:
-    """Tell whether cells would stay idle for an opportunistic gang for an unknown time.
-
-    Guaranteed gangs may take them at any time, so that a reservation gives it no bound.
-    """
-    return gang.first.request.priority == OPPORTUNISTIC and shadow.time == inf
-
-
-def _waits_for_cells(gang: QueuedGang) -> bool:
-    return gang.noticed is not None and gang.noticed.code in _WAITS_FOR_CELLS
-
-
-def _known(time: float) -> float | None:
-    return time if time < inf else None
+    def _wake_bound(self, one: Reservation) -> None:
+        """Let gangs be planned that left the cells of a reservation alone."""
+        minimum_run = self._queues.preemption.minimum_run
+        self._waiting.wake_bound(one.domain, others=one.entry is not None or minimum_run > 0)

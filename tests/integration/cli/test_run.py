@@ -11,6 +11,7 @@ from pathlib import Path
 
 import aiohttp
 import pytest
+import yaml
 
 from tests.support.documents.metrics_page import metrics_of
 from tests.support.services.cellgate_run import (
@@ -22,6 +23,8 @@ from tests.support.services.cellgate_run import (
     cellgate_run,
     interrupt,
 )
+
+_ONE_GPU = {"limits": {"nvidia.com/gpu": "1"}}
 
 
 async def get(url: str) -> tuple[int, str]:
@@ -80,6 +83,26 @@ async def test_the_banners_third_suggestion_shows_a_warning(tmp_path: Path) -> N
             warning = answer.headers["Warning"]
     assert pod["spec"]["priorityClassName"] == "oppo"
     assert "rule 3 lowers class prod" in warning
+
+
+async def test_what_the_services_delete_is_recorded_as_no_users_cancellation(
+    tmp_path: Path,
+) -> None:
+    async with cellgate_run(tmp_path) as run, aiohttp.ClientSession() as http:
+        config = yaml.safe_load((tmp_path / "simulated.kubeconfig").read_text(encoding="utf-8"))
+        token = config["users"][0]["user"]["token"]
+        pods = f"{run.url('cluster')}/api/v1/namespaces/vision/pods"
+        for name, headers in (("ours", {"Authorization": f"Bearer {token}"}), ("theirs", {})):
+            spec = {"containers": [{"name": "main", "image": "any", "resources": _ONE_GPU}]}
+            pod = {"metadata": {"name": name}, "spec": spec}
+            async with http.post(pods, json=pod, headers={"Impersonate-User": "carol"}) as answer:
+                assert answer.status == 201
+            async with http.delete(f"{pods}/{name}", headers=headers) as answer:
+                assert answer.status == 200
+        async with asyncio.timeout(START_SECONDS):
+            while not (rows := [row for row in await decisions(run) if row["kind"] == "cancel"]):
+                await asyncio.sleep(0.1)
+    assert [row["subject"] for row in rows] == ["vision/theirs"]
 
 
 async def test_the_webhook_serves_under_the_ca_it_names(tmp_path: Path) -> None:

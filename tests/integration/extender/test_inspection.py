@@ -138,6 +138,9 @@ async def test_the_admission_of_a_pod_that_kubernetes_names_is_explained(
         told = await caller.get("/v1/explain/lab/train-x7k2p")
         assert told["decisions"][-1]["reason"] == "rule 2 lowers it"
         assert (told["gang"], told["state"]) == ("lab/train-x7k2p", "gone")
+    async with extending(client, store=store) as later:  # another leader, which never saw the pod
+        told = await later.until("/v1/explain/lab/train-x7k2p", lambda told: told != 404)
+        assert told["decisions"][-1]["reason"] == "rule 2 lowers it"
 
 
 def an_admission(subject: str, *, reason: str) -> DecisionRecord:

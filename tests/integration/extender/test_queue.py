@@ -9,22 +9,26 @@ from aiohttp.test_utils import TestClient, TestServer
 
 from extender.inspection.access import OWN_ONLY
 from extender.inspection.queue.queue_routes import QueueRoutes
+from extender.queue.variants.model import Variants
 from policy.queues.queues import DEFAULT_QUEUES
 from policy.submission import GangKey
 from service.health import Health
 from service.http import Handler, build_app
 from service.metrics import ServiceMetrics
+from tests.support.cells.refused_requests import held_by_its_owner
 from tests.support.extender.gang_pods import member
 from tests.support.extender.shell import Shell
 from tests.support.extender.waiting import a_waiting_view
 
-A, B = GangKey("lab", "a"), GangKey("lab", "b")
+A, B, C = (GangKey("lab", name) for name in "abc")
+HELD = held_by_its_owner()
 
 
 class Caller:
     """A client of the queue; with a name it may read only the own gangs."""
 
     http: TestClient[web.Request, web.Application]
+    shell: Shell
     name: str | None = None
 
     async def get(self, query: str = "", *, status: int = 200) -> Any:
@@ -35,9 +39,10 @@ class Caller:
 
 @pytest.fixture
 async def caller() -> AsyncIterator[Caller]:
-    shell, caller = Shell(), Caller()
+    caller = Caller()
+    shell = caller.shell = Shell()
     shell.recover()
-    for name, user, second in (("a", "alice", 0), ("b", "bob", 9)):
+    for name, user, second in (("a", "alice", 0), ("b", "bob", 9), ("c", "carol", 9)):
         pod = member(f"{name}-0", gang=name, size=1).gated().submitted_by(user)
         shell.pods.upsert(pod.created_at(f"2026-01-01T00:00:0{second}Z"))
 
@@ -49,7 +54,11 @@ async def caller() -> AsyncIterator[Caller]:
 
     app = build_app(health=Health([]), metrics=ServiceMetrics(), max_body_bytes=1000, guard=guard)
     view = a_waiting_view(shell, cells=[A, B])
-    QueueRoutes(view, queues=lambda: DEFAULT_QUEUES).add_to(app)
+
+    async def find(_: GangKey) -> Variants | None:
+        return Variants(at=0.0, starts_now=True)
+
+    QueueRoutes(view, queues=lambda: DEFAULT_QUEUES, variants_of=find).add_to(app)
     async with TestClient(TestServer(app)) as caller.http:
         yield caller
 
@@ -95,6 +104,59 @@ async def test_a_user_sees_the_own_gangs_and_no_name_of_others(caller: Caller) -
     assert own["ahead"] == {"level": "default", "bySeconds": 9}
     assert own["explanation"][-1] == "a gang of another user is ahead by 9 s"
     assert "may read only the own gangs" in await caller.get("?user=alice", status=403)
+
+
+async def test_a_gang_is_told_what_would_change_it(caller: Caller) -> None:
+    (own,) = (await caller.get("?gang=lab/b"))["items"]
+    assert own["whatWouldChangeIt"]["explanation"] == "the gang starts as it is"
+    assert all("whatWouldChangeIt" not in one for one in (await caller.get())["items"])
+    caller.name = "alice"
+    assert (await caller.get("?gang=lab/b"))["items"] == []
+
+
+async def test_each_gang_has_the_reason_why_it_waits(caller: Caller) -> None:
+    caller.shell.outcomes.gang_waits(A, caller.shell.pod("a-0"), HELD)
+    first, second = (await caller.get())["items"]
+    assert (first["code"], first["waitsFor"]) == ("held-by-user", "release")
+    assert first["reason"] == HELD.text
+    assert second["reason"].startswith("gang lab/b has not been planned yet")
+    caller.name = "bob"
+    (own,) = (await caller.get())["items"]
+    assert (own["code"], own["waitsFor"], "reason" in own) == ("unplanned", "turn", False)
+
+
+async def test_a_gang_that_is_not_in_the_queue_is_explained(caller: Caller) -> None:
+    caller.shell.outcomes.gang_waits(C, caller.shell.pod("c-0"), HELD)
+    assert (await caller.get("?gang=lab/c"))["explanation"] == [
+        f"gang lab/c has no place in the queue: {HELD.text}"
+    ]
+    assert (await caller.get("?gang=lab/x"))["explanation"] == [
+        "no gang lab/x waits: it has its places, has ended or never existed; "
+        "/v1/runs?gang=lab/x shows its runs"
+    ]
+    for query in ("?gang=lab/a", "?gang=lab/a&vc=other", ""):
+        assert "explanation" not in await caller.get(query)
+    caller.name = "carol"
+    assert (await caller.get("?gang=lab/c"))["explanation"] == [
+        "gang lab/c has no place in the queue: it waits with code held-by-user"
+    ]
+    for name in ("b", "x"):
+        (told,) = (await caller.get(f"?gang=lab/{name}"))["explanation"]
+        assert told.startswith(f"no gang lab/{name} of yours waits: ")
+
+
+@pytest.mark.parametrize(
+    ("query", "message"),
+    [
+        ("?gang=b", 'gang: must be namespace/name, such as ml/bert, not \\"b\\"'),
+        ("?queue=gold", "queue: must be one of cells, quota"),
+        ("?level=gold", "level: must be one of default"),
+    ],
+)
+async def test_a_value_that_no_gang_can_have_is_refused(
+    caller: Caller, query: str, message: str
+) -> None:
+    assert message in await caller.get(query, status=400)
 
 
 async def test_unknown_parameters_are_refused(caller: Caller) -> None:

@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
+from uuid import uuid4
 
 import pytest
 from aiohttp import web
@@ -18,7 +19,10 @@ from service.health import Health
 from service.http import Handler, build_app
 from service.metrics import ServiceMetrics
 from state.history.facts import Certainty, GangFacts
+from state.log.log import DecisionLog
+from state.log.records import DecisionRecord, RowKind
 from tests.support.twins.history import MemoryHistory
+from tests.support.twins.log import MemoryDecisions
 
 _NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 _HOUR = timedelta(hours=1)
@@ -72,6 +76,7 @@ class Asked:
 
     def __init__(self) -> None:
         self.history = MemoryHistory()
+        self.decisions = MemoryDecisions()
         self.own: str | None = None
         self.http: TestClient[web.Request, web.Application]
 
@@ -94,7 +99,8 @@ async def asked() -> AsyncIterator[Asked]:
 
     app = build_app(health=Health([]), metrics=ServiceMetrics(), max_body_bytes=1000, guard=guard)
     turns = HistoryTurns(client.history)
-    RunRoutes(turns, utc_now=lambda: _NOON + 24 * _HOUR).add_to(app)
+    log = DecisionLog(client.decisions)
+    RunRoutes(turns, log=log, utc_now=lambda: _NOON + 24 * _HOUR).add_to(app)
     PredictionRoutes(turns, utc_now=lambda: _NOON + 24 * _HOUR).add_to(app)
     for facts in (
         _ENDED,
@@ -115,6 +121,34 @@ async def asked() -> AsyncIterator[Asked]:
         client.history.runs.record(facts)
     async with TestClient(TestServer(app)) as client.http:
         yield client
+
+
+async def test_a_run_that_a_user_cancelled_says_who_and_why(asked: Asked) -> None:
+    cancel = DecisionRecord(
+        at=_NOON + _HOUR,
+        service="webhook",
+        kind=RowKind.CANCEL,
+        subject="lab/bert",
+        outcome="cancelled",
+        reason="its owner alice cancelled it: wrong data",
+        latency_seconds=0.0,
+        details={"user": "alice", "why": "wrong data", "workloadUid": "u1"},
+    )
+    other = replace(cancel, key=uuid4(), details={"user": "bob", "workloadUid": "u7"})
+    await asked.decisions.insert(
+        [cancel, other, replace(cancel, key=uuid4(), at=_NOON - 9 * _HOUR)]
+    )
+    deleted = replace(_ENDED, outcome="deleted", preempted_for=None, reason=None, members={})
+    for uid in ("u1", "u2"):
+        asked.history.runs.record(replace(deleted, run=f"d{uid}", workload_uid=uid))
+    runs = (await asked.get("/v1/runs?outcome=deleted"))["items"]
+    assert {run["workloadUid"]: (run.get("cancelledBy"), run.get("reason")) for run in runs} == {
+        "u1": ("alice", "its owner alice cancelled it: wrong data"),
+        "u2": (None, None),
+    }
+    asked.decisions.is_away = True
+    runs = (await asked.get("/v1/runs?outcome=deleted"))["items"]
+    assert all("cancelledBy" not in run for run in runs)
 
 
 async def test_a_run_says_all_that_is_known_of_it(asked: Asked) -> None:
@@ -191,8 +225,8 @@ async def test_usage_is_summed_by_what_is_asked_for(asked: Asked) -> None:
         "/v1/usage?since=2026-03-01T13:00:00Z&until=2026-03-02&by=user,leafType"
     )
     assert usage == {
-        "since": "2026-03-01T13:00:00+00:00",
-        "until": "2026-03-02T00:00:00+00:00",
+        "since": "2026-03-01T13:00:00Z",
+        "until": "2026-03-02T00:00:00Z",
         "by": ["user", "leafType"],
         "items": [{"user": "alice", "leafType": "A100", "leafCellHours": 8.0, "gangs": 1}],
     }
@@ -295,6 +329,16 @@ async def test_an_unavailable_history_is_an_error_not_an_empty_answer(asked: Ask
     asked.history.is_away = True
     for path in ("/v1/runs", "/v1/usage", "/v1/predictions"):
         await asked.get(path, status=503)
+
+
+async def test_a_predicted_start_is_told_from_a_time_like_all_others(asked: Asked) -> None:
+    start = {"key": "below 30 min", "size": 8, "median": 60.0, "low": 1.0, "high": 90.0}
+    told = {"start": {"stamp": "1", "at": 1_800_000_000.5, **start}}
+    asked.history.runs.record(
+        replace(_ENDED, run="r4", members={}, outcome="failed", predictions=told)
+    )
+    (run,) = (await asked.get("/v1/runs?outcome=failed"))["items"]
+    assert run["predictions"] == {"start": {"at": "2027-01-15T08:00:00Z", **start}}
 
 
 async def test_predictions_tell_their_error_by_key_and_size(asked: Asked) -> None:

@@ -82,6 +82,17 @@ async def test_requests_are_counted_by_route(http: aiohttp.ClientSession) -> Non
     assert "cellgate_ready 1.0" in metrics
 
 
+async def test_a_wrong_path_or_method_is_told_what_to_use(http: aiohttp.ClientSession) -> None:
+    health = Health()
+    async with _serve(health, _app(health)) as service:
+        for method, path, told in (
+            ("GET", "/nonsense", "there is no path /nonsense"),
+            ("DELETE", "/healthz", "DELETE is not allowed here; use GET or HEAD"),
+        ):
+            async with http.request(method, f"{service.url}{path}") as answer:
+                assert (await answer.json())["error"] == told
+
+
 async def test_a_body_that_is_too_large_is_refused(http: aiohttp.ClientSession) -> None:
     health = Health()
     app = _app(health)

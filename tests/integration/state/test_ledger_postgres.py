@@ -18,6 +18,7 @@ from state.ledger.ledger import Charged, Held, LeaderTerm
 from state.ledger.postgres import LedgerSettings, PostgresLedger
 from tests.support.clocks import FrozenTime
 from tests.support.state.charges import ALICE, TERM, VISION, a_charge, at_most, gang_key
+from tests.support.state.ledgers import a_patient_ledger
 
 _SUMS = """
     SELECT sum(leaf_count) FROM holdings WHERE group_name = ''
@@ -73,7 +74,7 @@ async def test_writers_across_each_other_neither_deadlock_nor_lose_anything(
 
 
 async def test_two_replicas_that_charge_one_gang_at_once_agree(database: Database) -> None:
-    ledgers = [PostgresLedger(database.pool) for _ in range(2)]
+    ledgers = [a_patient_ledger(database.pool) for _ in range(2)]
     for number in range(20):
         charges = [
             a_charge(f"g{number}", user=UserName(user), group=None) for user in ("alice", "bob")
@@ -137,12 +138,12 @@ async def test_a_lost_race_is_run_again(database: Database) -> None:
         CREATE TRIGGER lose BEFORE INSERT ON charges FOR EACH ROW EXECUTE FUNCTION lose();
         """
     )
-    assert isinstance(await PostgresLedger(database.pool).charge(a_charge()), Charged)
+    assert isinstance(await a_patient_ledger(database.pool).charge(a_charge()), Charged)
     assert await database.pool.fetchval("SELECT last_value FROM attempts") == 3
 
 
 async def test_many_gangs_are_reconciled_at_once(database: Database) -> None:
-    ledger = PostgresLedger(database.pool)
+    ledger = a_patient_ledger(database.pool)
     gangs = [
         a_charge(f"g{number}", user=UserName(f"u{number % 50}"), decision=uuid.uuid4())
         for number in range(1000)
@@ -156,13 +157,13 @@ async def test_many_gangs_are_reconciled_at_once(database: Database) -> None:
 
 
 async def test_a_refused_charge_leaves_no_trace_but_rows_of_zeros(database: Database) -> None:
-    ledger = PostgresLedger(database.pool)
+    ledger = a_patient_ledger(database.pool)
     await ledger.charge(a_charge(), limits=[at_most(3, Measure.LEAF_CELLS)])
     assert await database.pool.fetch("SELECT FROM charges UNION ALL SELECT FROM past_charges") == []
     assert await database.pool.fetchval("SELECT sum(leaf_count + gang_count) FROM holdings") == 0
 
 
 async def test_a_new_epoch_is_remembered_by_the_database(database: Database) -> None:
-    ledger = PostgresLedger(database.pool)
+    ledger = a_patient_ledger(database.pool)
     await ledger.release([GangKey("n", "g")], term=LeaderTerm(leadership="x", epoch=2**40))
     assert await database.pool.fetchval("SELECT epoch FROM leaderships") == 2**40

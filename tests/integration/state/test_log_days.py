@@ -8,7 +8,8 @@ import pytest
 
 from policy.errors import BackendError
 from state.database.database import Database
-from state.database.maintenance import LogMaintenance, RetentionSettings
+from state.database.maintenance import LogMaintenance
+from state.database.retention import RetentionSettings
 from state.log.postgres import PostgresDecisions
 from tests.support.eventually import eventually
 from tests.support.state.records import a_decision

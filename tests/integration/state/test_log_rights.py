@@ -8,7 +8,8 @@ import asyncpg
 import pytest
 
 from state.database.database import Database, open_database
-from state.database.maintenance import LogMaintenance, RetentionSettings
+from state.database.maintenance import LogMaintenance
+from state.database.retention import RetentionSettings
 from state.history.facts import GangFacts
 from state.log.postgres import PostgresDecisions
 from state.log.records import LoggedDocument

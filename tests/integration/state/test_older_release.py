@@ -9,10 +9,10 @@ from state.database.database import Database, open_database
 from state.database.migrator import load_migrations, migrate
 from state.history.runs import PostgresHistory
 from state.ledger.ledger import Charged
-from state.ledger.postgres import PostgresLedger
 from state.log.postgres import PostgresDecisions
 from state.log.records import LoggedDocument
 from tests.support.state.charges import ALICE, TERM, a_charge
+from tests.support.state.ledgers import a_patient_ledger
 from tests.support.state.records import a_decision
 
 _NOW = datetime(2026, 3, 1, tzinfo=UTC)
@@ -53,7 +53,7 @@ async def test_what_it_left_is_carried_over_while_it_still_runs(empty_database_u
         # The same statement, on a connection that has prepared it for the former function.
         assert '"charged"' in await old.pool.fetchval(_CHARGE, _ASKED)
         assert await old.pool.fetchval(_FENCE, "extender", 5) == 5
-        ledger, store = PostgresLedger(new.pool), PostgresDecisions(new.pool)
+        ledger, store = a_patient_ledger(new.pool), PostgresDecisions(new.pool)
         assert isinstance(await ledger.charge(a_charge()), Charged)
         assert (await ledger.usage(ALICE)).leaf_cells == 7
         gangs = [live.charge.gang for live in await ledger.charges()]
@@ -85,4 +85,4 @@ async def test_a_document_that_it_wrote_is_known(database: Database) -> None:
 async def test_what_it_charges_counts(database: Database) -> None:
     text = await database.pool.fetchval(_CHARGE, _ASKED)
     assert '"charged"' in text
-    assert (await PostgresLedger(database.pool).usage(ALICE)).leaf_cells == 3
+    assert (await a_patient_ledger(database.pool).usage(ALICE)).leaf_cells == 3

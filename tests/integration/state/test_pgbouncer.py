@@ -13,10 +13,10 @@ from policy.quotas.limits import Measure
 from policy.submission import UserName
 from state.database.database import Database, PoolSettings, backend_errors, open_database
 from state.ledger.ledger import Charged
-from state.ledger.postgres import PostgresLedger
 from state.ledger.usage_cache import UsageCache
 from tests.support.eventually import eventually
 from tests.support.state.charges import ALICE, TERM, VISION, a_charge, at_most
+from tests.support.state.ledgers import a_patient_ledger
 from tests.support.state.pgbouncer import pgbouncer
 
 _IGNORES = (
@@ -40,7 +40,7 @@ async def _opened(url: str) -> AsyncIterator[Database]:
 
 async def test_the_ledger_works_through_it(pooled_url: str) -> None:
     async with _opened(pooled_url) as database:
-        ledger = PostgresLedger(database.pool)
+        ledger = a_patient_ledger(database.pool)
         charges = [a_charge(f"g{n}", user=UserName(f"u{n % 7}")) for n in range(60)]
         limits = [at_most(200, Measure.LEAF_CELLS, VISION)]
         answers = await asyncio.gather(*(ledger.charge(one, limits=limits) for one in charges))
@@ -109,7 +109,7 @@ async def test_the_cache_follows_by_a_direct_address(
         cache = UsageCache(stock_database.url)
         task = asyncio.create_task(cache.run())
         await eventually(lambda: cache.is_known)
-        await PostgresLedger(database.pool).charge(a_charge())
+        await a_patient_ledger(database.pool).charge(a_charge())
         await eventually(lambda: cache.usage(ALICE).leaf_cells == 4)
         task.cancel()
         await asyncio.wait([task])

@@ -5,14 +5,15 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from state.database.database import Database
-from state.database.maintenance import LogMaintenance, RetentionSettings
+from state.database.maintenance import LogMaintenance
+from state.database.retention import RetentionSettings
 from state.history.facts import GangFacts
 from state.history.runs import PostgresHistory, RunFilter
-from state.ledger.postgres import PostgresLedger
 from state.log.postgres import PostgresDecisions
 from state.log.records import LoggedDocument
 from tests.support.clocks import FrozenTime
 from tests.support.state.charges import TERM, a_charge, gang_key
+from tests.support.state.ledgers import a_patient_ledger
 from tests.support.state.records import a_decision
 
 _TODAY = datetime.now(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
@@ -62,7 +63,7 @@ async def test_old_runs_are_forgotten_and_their_hours_are_not(database: Database
 
 async def test_sums_are_forgotten_later(database: Database) -> None:
     clock = FrozenTime(_TODAY - 20.5 * _DAY)
-    ledger = PostgresLedger(database.pool, clock=clock)
+    ledger = a_patient_ledger(database.pool, clock=clock)
     await ledger.charge(a_charge())
     await ledger.confirm([gang_key("bert")], term=TERM)
     clock.advance(hours=24)
@@ -79,7 +80,7 @@ async def test_sums_are_forgotten_later(database: Database) -> None:
 
 async def test_past_charges_are_forgotten_when_they_ended_long_ago(database: Database) -> None:
     clock = FrozenTime(_TODAY - 12 * _DAY)
-    ledger = PostgresLedger(database.pool, clock=clock)
+    ledger = a_patient_ledger(database.pool, clock=clock)
     for name, days in (("old", 1.9), ("young", 0.2), ("live", 0)):
         await ledger.charge(a_charge(name))
         await ledger.confirm([gang_key(name)], term=TERM)

@@ -16,9 +16,9 @@ from state.database.database import Database, open_database
 from state.database.migrator import migrate
 from state.embedded import EmbeddedPostgres
 from state.ledger.ledger import Charged
-from state.ledger.postgres import PostgresLedger
 from state.nodes.postgres import PostgresSeenNodes
 from tests.support.state.charges import ALICE, TERM, a_charge, gang_key
+from tests.support.state.ledgers import a_patient_ledger
 
 _ROLES = ("cellgate_webhook", "cellgate_extender", "cellgate_reader")
 
@@ -38,7 +38,7 @@ async def _as_member(database: Database, role: str) -> AsyncIterator[asyncpg.Poo
 
 async def test_a_webhook_charges_and_reads_and_no_more(database: Database) -> None:
     async with _as_member(database, "cellgate_webhook") as pool:
-        ledger = PostgresLedger(pool)
+        ledger = a_patient_ledger(pool)
         assert isinstance(await ledger.charge(a_charge()), Charged)
         assert (await ledger.usage(ALICE)).leaf_cells == 4
         assert len(await ledger.holdings()) == len(await ledger.charges()) == 1
@@ -63,7 +63,7 @@ async def test_a_webhook_charges_and_reads_and_no_more(database: Database) -> No
 
 async def test_an_extender_does_all_that_the_leader_does(database: Database) -> None:
     async with _as_member(database, "cellgate_extender") as pool:
-        ledger = PostgresLedger(pool)
+        ledger = a_patient_ledger(pool)
         await ledger.charge(a_charge())
         await ledger.confirm([gang_key("bert")], term=TERM)
         await PostgresSeenNodes(pool).observe([], gone=[NodeName("n1")], term=TERM)
@@ -83,7 +83,7 @@ async def test_an_extender_does_all_that_the_leader_does(database: Database) -> 
 
 async def test_a_reader_reads(database: Database) -> None:
     async with _as_member(database, "cellgate_reader") as pool:
-        ledger = PostgresLedger(pool)
+        ledger = a_patient_ledger(pool)
         assert await ledger.holdings() == ()
         assert await pool.fetch("SELECT * FROM past_charges") == []
         with pytest.raises(BackendError, match="InsufficientPrivilege"):
@@ -114,7 +114,7 @@ async def test_without_the_right_to_create_roles_it_works_and_says_so(
                 await migrate(database.pool)
             notices = [getattr(record, "notice", "") for record in caplog.records]
             assert sum("may not create roles" in notice for notice in notices) == len(_ROLES)
-            assert isinstance(await PostgresLedger(database.pool).charge(a_charge()), Charged)
+            assert isinstance(await a_patient_ledger(database.pool).charge(a_charge()), Charged)
 
 
 async def _remove_roles(url: str) -> None:

@@ -17,12 +17,12 @@ from policy.submission import GroupName, UserName
 from state.database.database import Database, open_database
 from state.database.migrator import migrate
 from state.embedded import EmbeddedPostgres
-from state.ledger.postgres import PostgresLedger
 from state.ledger.usage_cache import CacheSettings, UsageCache
 from state.ledger.usage_metrics import UsageMetrics
 from tests.support.clocks import FrozenTime
 from tests.support.eventually import eventually
 from tests.support.state.charges import ALICE, TERM, VISION, a_charge, gang_key
+from tests.support.state.ledgers import a_patient_ledger
 
 _ONLY_NOTIFICATIONS = CacheSettings(read_seconds=600)
 _ONLY_POLLING = CacheSettings(read_seconds=0.05)
@@ -76,7 +76,7 @@ async def test_what_is_known_is_measured(database: Database) -> None:
 
 
 async def test_what_was_charged_before_is_known_from_the_start(database: Database) -> None:
-    await PostgresLedger(database.pool).charge(a_charge())
+    await a_patient_ledger(database.pool).charge(a_charge())
     async with _running(UsageCache(database.url)) as cache:
         assert cache.usage(VISION).leaf_cells == 4
         assert cache.staleness_seconds < 60
@@ -84,7 +84,7 @@ async def test_what_was_charged_before_is_known_from_the_start(database: Databas
 
 async def test_hours_grow_with_the_clock_without_charges(database: Database) -> None:
     clock = FrozenTime()
-    ledger = PostgresLedger(database.pool, clock=clock)
+    ledger = a_patient_ledger(database.pool, clock=clock)
     await ledger.charge(a_charge(leaf_count=2))
     async with _running(UsageCache(database.url, now=clock)) as cache:
         for hours in (1, 4, 24, 24 * 40):  # on a Sunday evening at the end of a month
@@ -109,7 +109,7 @@ async def test_own_charges_are_seen_at_once_and_others_are_told(database: Databa
         _running(UsageCache(database.url, _ONLY_NOTIFICATIONS)) as mine,
         _running(UsageCache(database.url, _ONLY_NOTIFICATIONS)) as theirs,
     ):
-        ledger = PostgresLedger(database.pool, on_usage=mine.observe)
+        ledger = a_patient_ledger(database.pool, on_usage=mine.observe)
         await ledger.charge(a_charge())
         assert mine.usage(ALICE).by_leaf_type == {"A100": 4}
         await eventually(lambda: theirs.usage(ALICE).leaf_cells_high == 4)
@@ -120,7 +120,7 @@ async def test_own_charges_are_seen_at_once_and_others_are_told(database: Databa
 
 async def test_a_change_without_a_notification_is_found(database: Database) -> None:
     async with _running(UsageCache(database.url, _ONLY_POLLING)) as cache:
-        await PostgresLedger(database.pool).charge(a_charge())
+        await a_patient_ledger(database.pool).charge(a_charge())
         await eventually(lambda: cache.usage(ALICE).leaf_cells == 4)
 
 
@@ -135,7 +135,7 @@ async def test_a_transaction_that_commits_late_leaves_no_gap(database: Database)
     async with _running(UsageCache(database.url, _ONLY_POLLING)) as cache:
         async with database.pool.acquire() as connection, connection.transaction():
             await connection.execute(_CHARGE, row)
-            await PostgresLedger(database.pool).charge(a_charge())
+            await a_patient_ledger(database.pool).charge(a_charge())
             await eventually(lambda: cache.usage(ALICE).leaf_cells == 4)
             assert cache.usage(late).leaf_cells == 0
         await eventually(lambda: cache.usage(late).leaf_cells == 3)
@@ -150,7 +150,7 @@ async def test_usage_is_served_while_the_server_is_away_and_followed_when_it_is_
         open_database(server.url, application_name="tests") as database,
     ):
         await migrate(database.pool)
-        ledger = PostgresLedger(database.pool)
+        ledger = a_patient_ledger(database.pool)
         await ledger.charge(a_charge())
         settings = CacheSettings(read_seconds=0.05, longest_retry_seconds=0.2)
         async with _running(UsageCache(server.url, settings)) as cache:
@@ -172,7 +172,7 @@ async def test_an_assumed_charge_counts_until_the_ledger_has_it(database: Databa
         assert cache.usage(VISION) == ScopeUsage(
             scope=VISION, leaf_cells=4, leaf_cells_high=4, gangs=1
         )
-        await PostgresLedger(database.pool).reconcile([charge], term=TERM)
+        await a_patient_ledger(database.pool).reconcile([charge], term=TERM)
         await eventually(lambda: len(cache.assumed) == 0)
         assert cache.usage(VISION).leaf_cells == 4
 
@@ -208,7 +208,7 @@ async def test_of_several_hosts_the_one_that_is_there_is_used(database: Database
         open_database(url, application_name="tests") as several,
         _running(UsageCache(url)) as cache,
     ):
-        ledger = PostgresLedger(several.pool, on_usage=cache.observe)
+        ledger = a_patient_ledger(several.pool, on_usage=cache.observe)
         await ledger.charge(a_charge(group=GroupName("nlp")))
         assert cache.usage(Scope(None, GroupName("nlp"))).gangs == 1
 

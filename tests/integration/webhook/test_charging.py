@@ -18,6 +18,7 @@ from state.database.database import Database
 from state.ledger.postgres import LedgerSettings, PostgresLedger
 from state.ledger.usage_cache import UsageCache
 from tests.support.state.charges import TERM
+from tests.support.state.ledgers import a_patient_ledger
 from tests.support.webhook.admission_world import AdmissionWorld, a_policy
 from webhook.admission.admitter import Admitter
 from webhook.admission.recent_gangs import RecentGangs
@@ -28,14 +29,13 @@ SUBMISSIONS = 500
 ALICE = Scope(UserName("alice"))
 # The machine may be busy: what is tested is not how fast it is.
 _SECONDS = 60.0
-PATIENT = LedgerSettings(charge_timeout_seconds=_SECONDS)
 
 
 @asynccontextmanager
 async def a_replica(database: Database) -> AsyncIterator[Admitter]:
     """Run one process' part: its own ledger and its own usage in memory."""
     usage = UsageCache(database.url)
-    ledger = PostgresLedger(database.pool, PATIENT, on_usage=usage.observe)
+    ledger = a_patient_ledger(database.pool, on_usage=usage.observe)
     following = asyncio.create_task(usage.run())
     loop = asyncio.get_running_loop()
     try:
@@ -101,7 +101,7 @@ async def test_limits_hold_to_the_last_cell(
 ) -> None:
     got = await _submit_all(replicas, policy)
     assert (got["admitted", "prod"], got["admitted", "oppo"]) == (7, 23)
-    usage = await PostgresLedger(database.pool).usage(ALICE)
+    usage = await a_patient_ledger(database.pool).usage(ALICE)
     assert (usage.leaf_cells, usage.leaf_cells_high, usage.gangs) == (30, 7, 30)
 
 
@@ -114,7 +114,7 @@ async def test_members_of_one_gang_get_one_decision_wherever_they_arrive(
     decisions = await _admit_all(replicas, members)
     assert len({(decision.decision_id, decision.final_class) for decision in decisions}) == 1
     assert {decision.outcome for decision in decisions} == {Outcome.ADMITTED}
-    group = await PostgresLedger(database.pool).usage(Scope(None, GroupName("v")))
+    group = await a_patient_ledger(database.pool).usage(Scope(None, GroupName("v")))
     assert (group.leaf_cells, group.gangs) == (64, 1)
 
 
@@ -137,7 +137,7 @@ async def test_members_beyond_what_a_group_needs_stay_within_the_limits_wherever
     ]
     decisions = await _admit_all(replicas, members)
     assert Counter(decision.outcome for decision in decisions)[Outcome.ADMITTED] == 40
-    (live,) = await PostgresLedger(database.pool).charges()
+    (live,) = await a_patient_ledger(database.pool).charges()
     assert live.charge.leaf_count == 40
 
 
@@ -153,7 +153,7 @@ async def test_members_that_say_the_gang_is_larger_pay_for_themselves_wherever_t
         members = [world.member("sly", own=1, size=20) for _ in range(3)]
         decisions = await _admit_all(replicas, members)
     assert {decision.outcome for decision in decisions} == {Outcome.REFUSED}
-    (live,) = await PostgresLedger(database.pool).charges()
+    (live,) = await a_patient_ledger(database.pool).charges()
     assert live.charge.leaf_count == 5
 
 

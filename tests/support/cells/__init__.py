@@ -12,4 +12,5 @@ snapshot          everything that an engine shows, to be compared
 player            plays HiveD's scenarios on an engine
 scenario_steps    what a step of a scenario does, and what a check demands
 refused_requests  at least one request for every reason to refuse
+queue_sentences   the sentences about gangs that the planner holds
 """

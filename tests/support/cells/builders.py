@@ -270,6 +270,10 @@ class GangBuilder:
         """May lie in several chains."""
         return self._with(spans_chains=True)
 
+    def losing(self, seconds: int) -> "GangBuilder":
+        """How much work its owner says that a preemption costs."""
+        return self._with(checkpoint_cost=seconds)
+
     def created(self, seconds: float) -> "GangBuilder":
         """When its pods were created."""
         return self._with(created=seconds)

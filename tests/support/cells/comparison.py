@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from itertools import combinations
 
 from extender.cells.engine import Engine
-from extender.cells.model import Decision, MemberRequest, Place, Preempt, Wait
+from extender.cells.model import Decision, MemberRequest, Place, Preempt, ReasonCode, Wait
 from extender.cells.state.placed_gangs import PlacedGang
 from extender.cells.state.tree import Cell
 from policy.submission import GangKey, NodeName
@@ -15,12 +15,13 @@ MOST_ENDABLE = 9
 """Candidates for victims of which all sets are tried."""
 
 
-def damage(gangs: Sequence[PlacedGang]) -> tuple[int, int, float, int]:
-    """Fewest gangs, then fewest leaf cells, then the youngest work; who is ending costs nothing."""
+def damage(gangs: Sequence[PlacedGang]) -> tuple[int, int, int, float, int]:
+    """Fewest gangs, fewest leaf cells, least work lost, the youngest; who is ending is free."""
     gangs = [gang for gang in gangs if not gang.is_ending]
     return (
         len(gangs),
         sum(gang.leaf_count for gang in gangs),
+        sum((gang.request.checkpoint_cost or 0) * gang.leaf_count for gang in gangs),
         -sum(gang.request.created for gang in gangs),
         -sum(gang.sequence_number for gang in gangs),
     )
@@ -46,12 +47,25 @@ class Comparison:
         could = request.priority >= 0 and self._fits(
             request, candidates, lambda gang: self._may_end(request, gang)
         )
-        if not could:
+        if not could and isinstance(decision, Place):
+            # A gang that allows it is downgraded, however short it has run.
+            assert any(self._table.gangs[key].minimum_run for key in decision.downgraded), decision
+        elif not could:
             assert isinstance(decision, Wait), decision
+            self._check_wait(request, decision, candidates)
         else:
             assert isinstance(decision, Place | Preempt), decision
         if isinstance(decision, Preempt):
             self._check_victims(request, decision, candidates)
+
+    def _check_wait(
+        self, request: MemberRequest, decision: Wait, candidates: frozenset[NodeName]
+    ) -> None:
+        """It waits for minimum runs if it could preempt without them, and only then."""
+        by_right = request.priority >= 0 and self._fits(
+            request, candidates, lambda gang: self._may_end(request, gang, spares=False)
+        )
+        assert (decision.reason.code is ReasonCode.MINIMUM_RUN) == by_right, decision
 
     def _check_victims(
         self, request: MemberRequest, decision: Preempt, candidates: frozenset[NodeName]
@@ -85,12 +99,14 @@ class Comparison:
                 if damage(others) < chosen_damage:
                     assert not self._fits(request, candidates, lambda g, k=keys: g.key in k), keys
 
-    def _may_end(self, request: MemberRequest, gang: PlacedGang) -> bool:
+    def _may_end(self, request: MemberRequest, gang: PlacedGang, *, spares: bool = True) -> bool:
         if gang.is_foreign:
             return all(slot.is_reclaimable for slot in gang.slots if not slot.is_reserved)
         if not gang.is_guaranteed:
             return True
-        return gang.request.vc == request.vc and gang.priority < request.priority
+        is_young = gang.minimum_run > 0 and not gang.is_ending and not gang.is_preempting
+        is_lower = gang.request.vc == request.vc and gang.priority < request.priority
+        return is_lower and not (is_young and spares)
 
     def _fits(
         self,

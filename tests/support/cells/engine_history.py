@@ -91,6 +91,7 @@ class EngineHistory(RuleBasedStateMachine):
             free_mode=FreeMode.WHOLE if flags[2] else FreeMode.EACH,
             pinned=PinnedCellId("PIN") if pinned and has_pinned and priority >= 0 else None,
             created=self.numbers * 7 % 5,
+            checkpoint_cost=self.numbers * 5 % 3 * 60,
             gang_min=1 + self.numbers % len(sizes) if self.numbers % 3 == 0 else None,
         )
         candidates = [node for i, node in enumerate(self.nodes) if i not in left_out]
@@ -140,6 +141,14 @@ class EngineHistory(RuleBasedStateMachine):
     def tell_to_end(self, data: st.DataObject) -> None:
         """A member is in its grace period from now on."""
         self.tell_member_to_end(data.draw(st.sampled_from(sorted(self.requests))))
+
+    @rule(seed=st.integers(0, 2**16), count=st.integers(1, 4), seconds=st.sampled_from([0, 60]))
+    def begin_runs(self, seed: int, count: int, seconds: int) -> None:
+        """Gangs with members that run must not be ended for a while, or may be ended again."""
+        gangs = [gang.gang for gang in self.ours() if gang.bound]
+        for key in Random(seed).sample(gangs, min(count, len(gangs))):
+            self.engine.observe_minimum_run(key, seconds=seconds)
+            assert not self.engine.observe_minimum_run(key, seconds=seconds), "nothing is new"
 
     @rule(seed=st.integers(0, 2**16), count=st.integers(1, 4))
     def leave(self, seed: int, count: int) -> None:

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from extender.cells import answers, budget
-from extender.cells.model import Decision, Reason, ReasonCode
+from extender.cells.model import Argument, Decision, Reason, ReasonCode
 from extender.cells.wording import explain
 from policy.pod_resources import Shortage
 from policy.submission import GangKey, NodeName, PodUid
@@ -285,6 +285,18 @@ def reserved() -> Decision:
     return answers.for_reservation(world.ask(a_gang("bert").of(2)), GangKey("ns", "large"))
 
 
+def moved() -> Reason:
+    large = next(iter(a_gang("large").of(2).at(-1).members()))
+    return answers.moved(GangKey("ns", "bert"), by=large)
+
+
+def minimum_run() -> Decision:
+    world = EngineWorld(a_cluster("1 nodes x 2").promising("a", node=1))
+    world.place(a_gang("young").of(2).at(1))
+    world.engine.observe_minimum_run(GangKey("ns", "young"), seconds=1800)
+    return world.ask(a_gang("bert").of(2).at(5))
+
+
 def gathering() -> Reason:
     return explain(ReasonCode.GATHERING, gang="ns/bert", members=2, needed=4, size=4)
 
@@ -334,6 +346,23 @@ def held_by_its_owner() -> Reason:
 def held_by_an_admin() -> Reason:
     told = {"why": "maintenance", "role": "group-admin", "user": "carol", "after": "ns/gpt"}
     return explain(ReasonCode.HELD_BY_ADMIN, gang="ns/bert", **told)
+
+
+_WINDOW: dict[str, Argument] = {
+    "needs": ((2, 8),),
+    "members": 2,
+    "window": "firmware",
+    "begins": "2026-11-20T20:00:00Z",
+    "ends": "2026-11-21T06:00:00Z",
+}
+
+
+def in_maintenance() -> Reason:
+    return explain(ReasonCode.MAINTENANCE, gang="ns/bert", node="gpu-1", **_WINDOW)
+
+
+def reserved_ahead() -> Reason:
+    return explain(ReasonCode.RESERVED_AHEAD, gang="ns/bert", **_WINDOW)
 
 
 def unknown_class() -> Reason:

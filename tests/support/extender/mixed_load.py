@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from random import Random
 
-from extender.cells.model import FreeMode, MemberRequest, Part, PlacedMember, Preempt
+from extender.cells.model import FreeMode, MemberRequest, Part, PlacedMember, Preempt, WaitFacts
 from extender.cells.views.listings import run_to_end
 from extender.cluster.cluster import Cluster
 from extender.cluster.journal import DecisionContext, LogJournal
@@ -39,11 +39,13 @@ class MixedLoad:
         has_grace: bool = False,
         is_short: bool = False,
         changes_to: str | None = None,
+        is_polite: bool = False,
     ) -> None:
         """`has_grace`: members are told to end some time before they have.
 
         `is_short`: nodes lack more than leaf cells, now and then. `changes_to`: another document
         that replaces the first one, and so on, step by step while all else happens.
+        `is_polite`: gangs run for a minimum, and say what a preemption costs.
         """
         self.store = MemoryDecisions()
         self.log = DecisionLog(self.store)
@@ -55,6 +57,8 @@ class MixedLoad:
             {"leave": 3, "linger": 1, "raise_one": 2, "budget": 2} if has_grace else {}
         )
         self._words |= {"change": 2, "advance": 6} if changes_to else {}
+        self._words |= {"minimum_run": 3} if is_polite else {}
+        self._is_polite = is_polite
         self._texts = [text, changes_to or text]
         self._change_under_way: Iterator[None] = iter(())
         self._random = Random(seed)
@@ -99,6 +103,7 @@ class MixedLoad:
             is_lazy=self._random.random() < 0.3,
             ignores_candidates=self._random.random() < 0.5,
             free_mode=self._random.choice(list(FreeMode)),
+            checkpoint_cost=self._born % 3 * 60 if self._is_polite else 0,
         )
         for index, size in enumerate(sizes):
             uid = PodUid(f"{whole.gang.name}-{index}")
@@ -117,7 +122,7 @@ class MixedLoad:
         if self._room is not None:
             limits = {name: 4 for name in NODES if self._room.random() < 0.1}
             shortage = _CPU if self._room.random() < 0.2 else None
-            context = replace(context, limits=limits, shortage=shortage)
+            context = replace(context, limits=limits, facts=WaitFacts(shortage=shortage))
             if self._room.random() < 0.2 and len(request.gang_leaf_counts) > 1:
                 others = list(request.gang_leaf_counts)
                 others.remove(request.leaf_count)
@@ -169,6 +174,13 @@ class MixedLoad:
         if self.running:
             gang = self._random.choice(list(self.running.values())).request.gang
             self.cluster.observe_budget(gang, breaks=self._random.random() < 0.7)
+            check(self.cluster._engine)
+
+    def _minimum_run(self) -> None:
+        """A gang begins a minimum run, or it is over."""
+        if self.running:
+            gang = self._random.choice(list(self.running.values())).request.gang
+            self.cluster.observe_minimum_run(gang, seconds=self._random.choice([0, 60, 60]))
             check(self.cluster._engine)
 
     def _forget(self, uid: PodUid) -> None:

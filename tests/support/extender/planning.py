@@ -11,11 +11,11 @@ from extender.feeds.requests import to_member_request
 from extender.feeds.room_feed import RoomSink, follow_members
 from extender.planning.action_executor import ActionExecutor
 from extender.planning.cluster_cells import ClusterCells
+from extender.planning.hands.user_holds import UserHolds
 from extender.planning.held_calls import HeldCalls
 from extender.planning.held_pods import HeldPods
 from extender.planning.pending_writes import PendingWrites
 from extender.planning.planning_loop import PlanningLoop
-from extender.planning.user_holds import UserHolds
 from extender.queue.model import Action, ReleasePod
 from extender.room.cluster_room import ClusterRoom
 from extender.room.fitting_nodes import FittingNodes
@@ -78,6 +78,9 @@ class Planning:
         self.nodes = NodeSink(self.shell.cluster, fitting)
         self.pods = RoomSink(self.room, self.shell.pods)
         self.quota = Quota()
+        self.holds = UserHolds(
+            self.shell.pods, has_place=self.shell.cluster.has_place, clock=self.shell.clock
+        )
         self.planner = PlanningLoop(
             cells=ClusterCells(
                 self.shell.cluster,
@@ -92,11 +95,7 @@ class Planning:
             held=HeldPods(
                 awaits_group=self.groups.is_awaited,
                 quota=self.quota,  # type: ignore[arg-type] # all that it uses
-                by_users=UserHolds(
-                    self.shell.pods,
-                    has_place=self.shell.cluster.has_place,
-                    clock=self.shell.clock,
-                ),
+                by_users=self.holds,
             ),
             clock=self.shell.clock,
         )

@@ -10,7 +10,11 @@ from extender.planning.cluster_cells import ClusterCells
 from extender.planning.held_calls import HeldCalls
 from extender.planning.pending_writes import PendingWrites
 from extender.queue.model import Action, ReleasePod
+from extender.queue.ports import UnknownRunTimes
+from extender.queue.variants.trials import Trials
 from extender.simulate.admission import AdmissionSimulator
+from extender.simulate.gang_variants import GangVariants
+from extender.simulate.open_vcs import OpenVcs
 from extender.simulate.places import PlaceSimulator
 from extender.simulate.simulator import SimulateArguments, Simulation, Simulator
 from kube.api.client import KubeClient, KubeError
@@ -99,6 +103,12 @@ class SimulatedWorld:
             document=lambda: self.webhook.sink.policy.cluster,
             monotonic=lambda: 0.0,
         )
+        self.open_vcs = OpenVcs(
+            policy=lambda: self.webhook.sink.policy,
+            topology=lambda: shell.cluster.topology,
+            ledger=self.ledger,
+        )
+        self.variants = self._build_variants(shell, cells)
         return Simulator(
             admission=AdmissionSimulator(
                 client=client,
@@ -118,6 +128,28 @@ class SimulatedWorld:
                 reservations=self.plans.planner.reservations.gaps,
                 clock=shell.clock,
             ),
+            variants=self.variants,
+        )
+
+    def _build_variants(self, shell: Shell, cells: ClusterCells) -> GangVariants:
+        planner, nodes = self.plans.planner, self.plans.planner._needs.nodes
+        trials = Trials(
+            cells,
+            nodes,
+            run_times=UnknownRunTimes(),
+            seen=planner.seen,
+            ranking=planner.ranking,
+            reservations=planner.reservations,
+            prepare=shell.cluster.prepare_stepwise,
+        )
+        return GangVariants(
+            trials,
+            cluster=shell.cluster,
+            find=planner.seen.find,
+            pod_of=shell.pods.get,
+            assume=lambda: nodes.assuming({}),
+            open_vcs=self.open_vcs,
+            monotonic=shell.clock.monotonic,
         )
 
     async def simulate(self, pod: dict[str, Any], *, user: str) -> Simulation:

@@ -134,10 +134,9 @@ class Installation:
             self.mount_certificates()
         await self.apply()
         await self._plane.kubectl("apply", "-k", str(MANIFESTS / "examples"))
-        await asyncio.gather(*map(self.start_webhook, range(len(self.webhook_ports))))
+        webhooks = map(self.start_webhook, range(len(self.webhook_ports)))
+        await asyncio.gather(self._start_extenders(), *webhooks)
         await self.until_trusted()
-        for replica in range(len(self.extender_ports)):
-            await self.start_extender(replica)
         self.scheduler = self._plane.start_scheduler(
             await self._scheduler_configuration(),
             f"--secure-port={self.scheduler_port}",
@@ -180,6 +179,10 @@ class Installation:
     async def _has_bundle(self, path: str) -> bool:
         hooks = (await self._plane.api.get(path))["webhooks"]
         return all(hook["clientConfig"].get("caBundle") for hook in hooks)
+
+    async def _start_extenders(self) -> None:
+        for replica in range(len(self.extender_ports)):  # the first one leads
+            await self.start_extender(replica)
 
     async def start_extender(self, replica: int = 0) -> None:
         """Start an extender as its service account, and wait until it is ready."""
@@ -347,7 +350,10 @@ async def prepared(plane: ControlPlane, **how: Any) -> AsyncIterator[Installatio
         EmbeddedPostgres(plane.directory / "database") as database,
         aiohttp.ClientSession() as http,
     ):
-        yield Installation(plane, http, database_url=database.url, **how)
+        installation = Installation(plane, http, database_url=database.url, **how)
+        yield installation
+        for process in (*installation.extenders.values(), *installation.webhooks.values()):
+            await process.stop()  # while they can still write their records
 
 
 @asynccontextmanager

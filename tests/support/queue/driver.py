@@ -2,6 +2,7 @@
 
 from extender.queue.model import Action
 from policy.placement import Placement
+from policy.queues.alternatives import Alternative
 from policy.submission import GangKey, NodeName, PodUid
 from tests.support.cells.builders import GangBuilder, a_cluster
 from tests.support.queue.planner_world import PlannerWorld
@@ -13,10 +14,16 @@ def world_of_two_vcs() -> PlannerWorld:
     return PlannerWorld(cluster.build())
 
 
-def submit(world: PlannerWorld, gang: GangBuilder, *, missing: int = 0) -> None:
+def submit(
+    world: PlannerWorld,
+    gang: GangBuilder,
+    *,
+    missing: int = 0,
+    alternatives: tuple[Alternative, ...] = (),
+) -> None:
     members = gang.members()
     for request in members[missing:]:
-        world.create(request, size=len(members))
+        world.create(request, size=len(members), alternatives=alternatives)
     deliver(world)
 
 

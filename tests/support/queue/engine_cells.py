@@ -2,10 +2,18 @@
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 
-from extender.cells.answers import for_lack, for_reservation
+from extender.cells.answers import with_facts
 from extender.cells.engine import Engine
-from extender.cells.model import NO_LIMITS, Decision, MemberRequest, Part, Preempt, Seat
-from policy.pod_resources import Shortage
+from extender.cells.model import (
+    NO_FACTS,
+    NO_LIMITS,
+    Decision,
+    MemberRequest,
+    Part,
+    Preempt,
+    Seat,
+    WaitFacts,
+)
 from policy.submission import GangKey, NodeName, PodUid
 
 
@@ -36,7 +44,10 @@ class EngineCells:
         self.domain = engine.domain
         self.holders = engine.holders
         self.shadow = engine.shadow
+        self.moves = engine.moves
         self.view_seats = engine.view_seats
+        self.count_kept = engine.count_kept
+        self.most_leaf_cells = engine.most_leaf_cells
         self.victim_priority = engine.victim_priority
 
     def plan(
@@ -62,15 +73,14 @@ class EngineCells:
         now: float,
         limits: Mapping[NodeName, int] = NO_LIMITS,
         parts: Sequence[Part] = (),
-        shortage: Shortage | None = None,
         kept: Sequence[Seat] = (),
-        reserved_for: GangKey | None = None,
+        facts: WaitFacts = NO_FACTS,
     ) -> Decision:
         is_reserving = isinstance(decision, Preempt) and bool(decision.seats)
         if not is_reserving or self._may_preempt(decision.request.member):
             self._engine.apply(decision, now=now)
         self.on_change()
-        return for_reservation(for_lack(decision, shortage), reserved_for)
+        return with_facts(decision, facts)
 
     def forget_member(self, member: PodUid) -> None:
         self.on_leave(member)

@@ -10,13 +10,21 @@ from dataclasses import replace
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from policy.submission import PodUid
+from policy.queues.alternatives import Alternative
+from policy.submission import LeafType, PodUid, VcName
 from tests.support.cells.builders import a_cluster, a_gang
 from tests.support.queue.room_world import RoomWorld, a_need
 
 NEEDS = st.sampled_from(
     [a_need(), a_need(cpus=1), a_need(cpus=4), a_need(zone="east"), a_need(zone="west", cpus=2)]
 )
+ALTERNATIVES: list[tuple[Alternative, ...]] = [
+    (),
+    (),
+    (Alternative(vc=VcName("b")),),
+    (Alternative(vc=VcName("b")), Alternative(vc=VcName("a"), min_members=1)),
+    (Alternative(leaf_type=LeafType("unknown")), Alternative(min_members=1)),
+]
 CLUSTERS = {
     "one rack": lambda: (
         a_cluster("1 racks x 3 nodes x 4").promising("a", node=2).promising("b", node=1)
@@ -43,6 +51,7 @@ class PlannerHistory(RuleBasedStateMachine):
         gang_min=st.sampled_from([None, None, 1, 2]),
         needs=st.lists(NEEDS, min_size=1, max_size=2),
         may_preempt=st.sampled_from([True, True, False]),
+        alternatives=st.sampled_from(ALTERNATIVES),
     )
     def submit(
         self,
@@ -54,14 +63,22 @@ class PlannerHistory(RuleBasedStateMachine):
         gang_min: int | None,
         needs: list[Hashable],
         may_preempt: bool,
+        alternatives: tuple[Alternative, ...],
     ) -> None:
         self.born += 1
         gang = a_gang(f"g{self.born}").of(*sizes).in_vc(vc).at(priority)
+        gang = gang.losing(self.born % 3 * 60)
         if gang_min is not None and gang_min < len(sizes):
             gang = gang.at_least(gang_min)
         for index, request in enumerate(gang.members()[missing:]):
             need = needs[index % len(needs)]
-            self.world.create(request, size=len(sizes), node_wish=need, may_preempt=may_preempt)
+            self.world.create(
+                request,
+                size=len(sizes),
+                node_wish=need,
+                may_preempt=may_preempt,
+                alternatives=alternatives,
+            )
 
     @rule(data=st.data(), cpus=st.sampled_from([0, 3, 7]))
     def load(self, data: st.DataObject, cpus: int) -> None:
@@ -74,6 +91,12 @@ class PlannerHistory(RuleBasedStateMachine):
         if gangs:
             self.world.protect(data.draw(st.sampled_from(gangs)), breaks=breaks)
 
+    @rule(data=st.data(), seconds=st.sampled_from([0, 60]))
+    def begin_run(self, data: st.DataObject, seconds: int) -> None:
+        gangs = sorted(gang.gang for gang in self.world.engine.gangs())
+        if gangs:
+            self.world.begin_run(data.draw(st.sampled_from(gangs)), seconds=seconds)
+
     @rule(data=st.data())
     def start_again(self, data: st.DataObject) -> None:
         """A controller makes a new pod in the place of one that is gone."""
@@ -82,9 +105,10 @@ class PlannerHistory(RuleBasedStateMachine):
             lost = self.world.pods[uid].seen_as
             self.world.delete(uid)
             self.born += 1
-            request = replace(lost.request, member=PodUid(f"again-{self.born}"))
+            request = replace(lost.in_form(0).request, member=PodUid(f"again-{self.born}"))
             kept = {"node_wish": lost.node_wish, "may_preempt": lost.may_preempt}
-            self.world.create(request, size=lost.gang_size, **kept)
+            alternatives = lost.alternatives
+            self.world.create(request, size=lost.gang_size, alternatives=alternatives, **kept)
 
     @rule(data=st.data())
     def deliver(self, data: st.DataObject) -> None:

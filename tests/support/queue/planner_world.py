@@ -22,6 +22,7 @@ from extender.queue.model import (
 )
 from extender.queue.ports import Nodes
 from policy.placement import Placement
+from policy.queues.alternatives import Alternative, GangTerms, all_terms, read_used
 from policy.submission import GangKey, NodeName, PodUid
 from policy.topology import Topology
 from tests.support.cells.builders import a_node_cell, nodes_of
@@ -158,7 +159,8 @@ class PlannerWorld(UnlimitedNodes):
         )
 
     def _tell_freed(self, uid: PodUid) -> None:
-        request = self.requests[uid]
+        gang = self.planner._seen.find_of(uid)
+        request = self.requests[uid] if gang is None else gang.pods[uid].request
         self.planner.wake(freed_by(request, self.engine.placement(uid), self.topology))
 
     def set_health(self, node: NodeName, *, is_healthy: bool) -> None:
@@ -175,12 +177,22 @@ class PlannerWorld(UnlimitedNodes):
         self.finished[gang] = {leaf_count: count} if count else {}
         self.planner.note_finished(gang, "job", self.finished[gang])
 
-    def create(self, request: MemberRequest, *, size: int, **fields: object) -> None:
+    def create(
+        self,
+        request: MemberRequest,
+        *,
+        size: int,
+        alternatives: tuple[Alternative, ...] = (),
+        **fields: object,
+    ) -> None:
+        asked = GangTerms(vc=request.vc, leaf_type=request.leaf_type, gang_min=request.gang_min)
         pod = FakePod(
             QueuedPod(
                 request=replace(request, created=self.now),
                 gang_size=size,
                 is_gated=True,
+                alternatives=alternatives,
+                forms=all_terms(asked, alternatives) if alternatives else (),
                 **fields,  # type: ignore[arg-type]
             )
         )
@@ -222,8 +234,16 @@ class PlannerWorld(UnlimitedNodes):
         if pod is None or (pod.seen_as.node is not None and not isinstance(action, EvictPod)):
             return False
         match action:
-            case ReleasePod(placement=placement):
-                self.change(pod, is_gated=False, placement=placement, nominated=placement.node)
+            case ReleasePod(placement=placement, alternative=alternative):
+                pod.seen_as = pod.seen_as.in_form(read_used(alternative))
+                stated = alternative or pod.seen_as.alternative
+                self.change(
+                    pod,
+                    is_gated=False,
+                    placement=placement,
+                    nominated=placement.node,
+                    alternative=stated,
+                )
             case ReleaseHelper():
                 self.change(pod, is_gated=False)
             case NominatePod(node=node):

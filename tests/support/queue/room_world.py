@@ -107,6 +107,14 @@ class RoomWorld(PlannerWorld):
         """A PodDisruptionBudget forbids to end a gang, or not any more."""
         self.engine.observe_budget(gang, breaks=breaks)
 
+    def begin_run(self, gang: GangKey, *, seconds: int) -> None:
+        """A gang of which members run begins a minimum run, or it is over."""
+        view = self.engine.gang(gang)
+        if view is None or not view.bound:
+            return
+        if self.engine.observe_minimum_run(gang, seconds=seconds) and not seconds:
+            self.planner.wake()
+
     def _do(self, action: Action) -> bool:
         if isinstance(action, EvictPod):
             gang = self.gangs().get(action.preemptor, [])

@@ -1,15 +1,15 @@
 """A planner whose gangs start at once and end on time, by a clock that a test advances."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from heapq import heappop, heappush
 
 from extender.cells.engine import Engine
-from extender.cells.model import MemberRequest
+from extender.cells.model import MemberRequest, Preempt
 from extender.cells.views.listings import run_to_end
 from extender.queue.forecast.model import NOTHING_KNOWN, RunTime
 from extender.queue.gang_planner import GangPlanner
-from extender.queue.model import QueuedPod, ReleasePod
+from extender.queue.model import EvictPod, QueuedPod, ReleasePod
 from extender.queue.order.gang_order import GangOrder
 from extender.queue.reserve.model import Reservation
 from policy.queues.queues import DEFAULT_QUEUES, Queues
@@ -29,6 +29,7 @@ class StatedRunTimes:
 
     of: dict[GangKey, RunTime] = field(default_factory=dict)
     started: dict[GangKey, float] = field(default_factory=dict)
+    clock: Callable[[], float] = lambda: 0.0
 
     def expected(self, gang: GangKey) -> RunTime:
         return self.of.get(gang, NOTHING_KNOWN)
@@ -40,6 +41,10 @@ class StatedRunTimes:
         elapsed = now - self.started.get(gang, now)
         return replace(known, median=max(1.0, known.median - elapsed))
 
+    def elapsed(self, gang: GangKey) -> float | None:
+        started = self.started.get(gang)
+        return None if started is None else self.clock() - started
+
 
 class TimedWorld(UnlimitedNodes):
     """Gangs that are submitted, start and end; nothing fails."""
@@ -49,20 +54,28 @@ class TimedWorld(UnlimitedNodes):
     def __init__(self, topology: Topology, *, queues: Queues = DEFAULT_QUEUES) -> None:
         super().__init__(nodes_of(topology))
         self.now = 1000.0
+        self.topology = topology
         self.engine = Engine(lease_seconds=LEASE_SECONDS, topology=topology)
         for node in self.nodes:
             self.engine.observe_node(a_node_cell(node))
         self.cells = EngineCells(
             self.engine, (), may_preempt=lambda uid: self.pods[uid].may_preempt
         )
-        self.run_times = StatedRunTimes()
+        self.run_times = StatedRunTimes(clock=lambda: self.now)
         self.planner = self.build_planner(queues)
         self.pods: dict[PodUid, QueuedPod] = {}
         self._members: dict[GangKey, Sequence[MemberRequest]] = {}
         self._runs: dict[GangKey, float] = {}
         self._ends: list[tuple[float, GangKey]] = []
+        self._ran_on: dict[GangKey, list[NodeName]] = {}
         self.changes: list[Reservation] = []
         self.backfilled: list[GangKey] = []
+        self.may_move: set[GangKey] = set()
+        """Gangs that may be ended for others; all others must not."""
+        self.guests: set[GangKey] = set()
+        """Gangs that end at once when they are to be ended for others."""
+        self.moves: list[Preempt] = []
+        self.evicted: list[EvictPod] = []
 
     @property
     def started(self) -> dict[GangKey, float]:
@@ -87,6 +100,7 @@ class TimedWorld(UnlimitedNodes):
         limit: float | None = None,
         may_preempt: bool = True,
         runs_known: int = 100,
+        user: str = "",
     ) -> GangKey:
         """Submit a gang that runs so long, whatever is predicted."""
         members = [replace(one, created=self.now) for one in gang.members()]
@@ -97,7 +111,11 @@ class TimedWorld(UnlimitedNodes):
         )
         for request in members:
             pod = QueuedPod(
-                request=request, gang_size=len(members), is_gated=True, may_preempt=may_preempt
+                request=request,
+                gang_size=len(members),
+                is_gated=True,
+                may_preempt=may_preempt,
+                user=user,
             )
             self.pods[pod.uid] = pod
             self.planner.see(pod)
@@ -114,10 +132,25 @@ class TimedWorld(UnlimitedNodes):
             self.backfilled += step.backfilled
             if step.to_prepare is not None:
                 run_to_end(self.engine.prepare_stepwise(step.to_prepare))
+            self.moves += step.moves
             for action in step.actions:
+                if isinstance(action, EvictPod) and action.victim in self.guests:
+                    self.planner.succeed(action, now=self.now)
+                    if action.victim in self._members:
+                        self.end(action.victim)
+                    continue
+                if isinstance(action, EvictPod) and action.victim in self.may_move:
+                    self.evicted.append(action)
+                    continue
                 assert isinstance(action, ReleasePod), action
                 self._start(action)
             has_more = step.has_more or bool(step.actions) or step.to_prepare is not None
+
+    def settle(self) -> None:
+        """Make steps until no reservation changes: each step makes one at most."""
+        known = None
+        while known != (known := self.planner.reservations.in_force()):
+            self.work()
 
     def _start(self, action: ReleasePod) -> None:
         pod, place = self.pods[action.uid], action.placement
@@ -133,6 +166,7 @@ class TimedWorld(UnlimitedNodes):
         self.planner.succeed(action, now=self.now)
         self.planner.see(seen)
         gang = pod.request.gang
+        self._ran_on.setdefault(gang, []).append(place.node)
         if gang not in self.started:
             self.started[gang] = self.now
             heappush(self._ends, (self.now + self._runs[gang], gang))
@@ -142,8 +176,9 @@ class TimedWorld(UnlimitedNodes):
         until = self.now + seconds
         while self._ends and self._ends[0][0] <= until:
             self.now, gang = heappop(self._ends)
-            self.end(gang)
-            self.work()
+            if gang in self._members:  # or it was ended for another one
+                self.end(gang)
+                self.work()
         self.now = until
         self.work()
 
@@ -161,6 +196,10 @@ class TimedWorld(UnlimitedNodes):
         self.engine.observe_node(a_node_cell(node, is_healthy=False))
         self.planner.wake()
         self.work()
+
+    def nodes_of(self, gang: GangKey) -> list[NodeName]:
+        """The nodes on which the members of a gang were started."""
+        return self._ran_on.get(gang, [])
 
     def check(self) -> None:
         """The engine agrees with itself."""

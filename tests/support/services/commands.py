@@ -12,7 +12,8 @@ from typing import Any
 import aiohttp
 
 from cli.commands import build_parser
-from service.process import Exit, Stop
+from service.exit_codes import Exit
+from service.process import Stop
 from simulation.cluster import SimulatedCluster
 from tests.controlplane.ports import free_ports
 from tests.support.kube.pods import a_new_pod

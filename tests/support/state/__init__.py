@@ -1,6 +1,7 @@
 """The ledger's and the log's objects, and PostgreSQL servers to keep them in.
 
 charges         `a_charge`, and limits
+ledgers         ledgers that wait long for Postgres
 records         `a_decision`: rows of the decision log
 histories       stores of runs, and `some_facts`
 migrations      `a_migration`

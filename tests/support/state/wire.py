@@ -74,20 +74,18 @@ class Wire:
         task = asyncio.create_task(self._carry(reader, writer))
         self._connections.add(task)
         task.add_done_callback(self._connections.discard)
+        # A task that is cancelled before its first step never gets to close anything.
+        task.add_done_callback(lambda _: writer.transport.abort())
 
     async def _carry(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        ends = [writer]
-        try:
+        with contextlib.suppress(OSError):
             from_server, to_server = await self._connect()
-            ends.append(to_server)
-            async with asyncio.TaskGroup() as both_ways:
-                both_ways.create_task(self._pump(reader, to_server, is_request=True))
-                both_ways.create_task(self._pump(from_server, writer, is_request=False))
-        except OSError:
-            pass
-        finally:
-            for end in ends:
-                end.transport.abort()
+            try:
+                async with asyncio.TaskGroup() as both_ways:
+                    both_ways.create_task(self._pump(reader, to_server, is_request=True))
+                    both_ways.create_task(self._pump(from_server, writer, is_request=False))
+            finally:
+                to_server.transport.abort()
 
     async def _connect(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
         if folder := self._query.get("host"):

@@ -10,5 +10,6 @@
     log          the decision log
     history      the history of gangs
     promises     the promise ledger
+    outlook      when gangs that are submitted now would start
     seen_nodes   the nodes that were seen lately
 """

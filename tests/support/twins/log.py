@@ -62,6 +62,18 @@ class MemoryDecisions:
         )
         return _newest(found, limit)
 
+    async def of_kind(
+        self, kind: str, subjects: Sequence[str], *, since: datetime, until: datetime, limit: int
+    ) -> list[DecisionRecord]:
+        """Return the records of one kind about some subjects, newest first."""
+        self._check_available()
+        found = (
+            record
+            for record in self.records
+            if record.kind == kind and record.subject in subjects and since <= record.at <= until
+        )
+        return _newest(found, limit)
+
     async def of_pod(self, pod_uid: str, limit: int) -> list[DecisionRecord]:
         """Return the records of one pod, newest first."""
         self._check_available()

@@ -15,6 +15,7 @@ def review_request(
     old: dict[str, Any] | None = None,
     dry_run: bool = False,
     uid: str = "",
+    subresource: str = "",
 ) -> dict[str, Any]:
     """Return the request of an AdmissionReview, as JSON."""
     operation = "CREATE" if old is None else "UPDATE" if obj is not None else "DELETE"
@@ -29,6 +30,7 @@ def review_request(
         "object": obj,
         "oldObject": old,
         "dryRun": dry_run,
+        **({"subResource": subresource} if subresource else {}),
     }
 
 

@@ -15,6 +15,8 @@ from service.clock import Clock
 from service.settings import Address
 from state.log.log import DecisionLog
 from state.nodes.seen_nodes import SeenNodes
+from state.outlook.outlook import OutlookStore
+from state.promises.promises import PromiseStore
 from tests.support.kube.config_maps import a_policy_map
 from tests.support.kube.events import KeptEvents
 from tests.support.policy.documents import CLASSES_TEXT
@@ -88,6 +90,8 @@ class Webhook:
     stored: list[Mapping[str, Any]] = field(default_factory=list)
     client: KubeClient | None = None
     seen: SeenNodes | None = None
+    promises: PromiseStore | None = None
+    outlook: OutlookStore | None = None
 
     def __post_init__(self) -> None:
         metrics = WebhookMetrics(CollectorRegistry())
@@ -113,16 +117,20 @@ class Webhook:
                 usage=self.world.usage,
                 log=self.log,
                 seen_nodes=self.seen,
+                promises=self.promises,
+                outlook=self.outlook,
             ),
             client=client,
             clock=clock,
             events=self.events,
             metrics=metrics,
         )
-        self.facts = reviews.facts
+        self.facts, self.starts = reviews.facts, reviews.pods.outlook
         self.pods, self.guard, self.templates, self.bindings = (
             Responding(one, reviews.refusals)
             for one in (reviews.pods, reviews.guard, reviews.templates, reviews.bindings)
         )
-        self.holds = Responding(reviews.holds, reviews.refusals)
+        self.holds = Responding(reviews.users.holds, reviews.refusals)
+        self.swaps = Responding(reviews.users.swaps, reviews.refusals)
+        self.cancels = Responding(reviews.users.cancels, reviews.refusals)
         self.documents = Responding(reviews.policies, reviews.refusals)

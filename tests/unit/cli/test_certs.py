@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from cli.main import main
-from service.process import Exit
+from service.exit_codes import Exit
 
 
 def test_certificates_are_made_and_their_way_is_told(

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from cli.main import main
-from service.process import Exit
+from service.exit_codes import Exit
 
 BAD = """\
 apiVersion: v1

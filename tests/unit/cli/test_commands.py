@@ -1,15 +1,34 @@
-"""Flags of the commands that use the database."""
+"""Commands, their flags, and what they load."""
 
 import re
+import subprocess
+import sys
 
 import pytest
 
 from cli.commands import build_parser
 from cli.stores import read_retention
 from policy.errors import SettingsError
-from state.database.maintenance import RetentionSettings
+from state.database.retention import RetentionSettings
 
 _EXTENDER = ["extender", "--database-url", "postgresql://h/d"]
+_SLOW = "aiohttp pydantic kubernetes_asyncio asyncpg asyncio yaml"
+"""Modules that take long to load."""
+
+
+@pytest.mark.parametrize("call", ["--version", "--help", "run --help"])
+def test_help_loads_no_command(call: str) -> None:
+    program = (
+        "import atexit, sys\n"
+        f"sys.argv[1:] = {call.split()}\n"
+        f"found = lambda: [name for name in {_SLOW.split()} if name in sys.modules]\n"
+        "atexit.register(lambda: print(found(), file=sys.stderr))\n"
+        "from cli.entry import run\n"
+        "run()\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "[]\n")
+    assert done.stdout
 
 
 def test_things_are_kept_as_long_as_flags_or_environment_say() -> None:

@@ -5,14 +5,14 @@ import sys
 
 _FAILS = """
 import sys
-from cli import commands
+from cli import migrate
 from cli.main import main
 from policy.errors import BackendError
 
 async def fail(options, stop):
     raise BackendError("Postgres failed while migrating the schema: LockNotAvailableError: t")
 
-commands.migrate_database = fail
+migrate.migrate_database = fail
 sys.exit(main(["migrate", "--database-url", "postgresql://h/d"], {}))
 """
 

@@ -1,8 +1,10 @@
 """Words for people: safe to print, and always the same."""
 
+from datetime import datetime, timedelta, timezone
+
 import pytest
 
-from policy.wording import describe, join_path, plain, quote
+from policy.wording import describe, join_path, moment, plain, quote
 
 
 @pytest.mark.parametrize(
@@ -62,3 +64,9 @@ def test_a_path_is_written_as_people_write_it(parts: tuple[str | int, ...], path
 )
 def test_a_value_is_described(value: object, shown: str) -> None:
     assert describe(value) == shown
+
+
+def test_a_time_has_one_form() -> None:
+    east = timezone(timedelta(hours=2))
+    assert moment(datetime(2026, 3, 1, 14, 0, 0, 999_999, tzinfo=east)) == "2026-03-01T12:00:00Z"
+    assert moment(0.9) == "1970-01-01T00:00:00Z"

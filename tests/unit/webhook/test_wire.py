@@ -6,8 +6,8 @@ from typing import Any
 import orjson
 import pytest
 
-from policy.errors import RequestError
-from webhook.wire import ReviewResponse, UserInfo, format_review, parse_review
+from policy.errors import Problem, RequestError, SpecError
+from webhook.wire import ReviewResponse, UserInfo, format_review, parse_review, refuse
 
 REVIEW: dict[str, Any] = {
     "apiVersion": "admission.k8s.io/v1",
@@ -52,6 +52,14 @@ def test_garbage_is_refused_with_its_path(body: bytes, told: str) -> None:
     with pytest.raises(RequestError) as error:
         parse_review(body)
     assert told in str(error.value)
+
+
+def test_the_problems_of_a_document_are_told_one_in_a_line() -> None:
+    problems = [Problem("ConfigMap a: levels", "is required"), Problem("ConfigMap a: x", "unknown")]
+    assert refuse(SpecError(problems[:1])).message == "ConfigMap a: levels: is required"
+    assert refuse(SpecError(problems)).message == (
+        "2 problems:\n- ConfigMap a: levels: is required\n- ConfigMap a: x: unknown"
+    )
 
 
 def test_a_patch_is_sent_in_base64_together_with_its_type() -> None:

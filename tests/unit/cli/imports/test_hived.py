@@ -7,7 +7,7 @@ import pytest
 from cli.imports.hived import convert_hived
 from cli.main import main
 from policy.errors import SettingsError, SpecError
-from service.process import Exit
+from service.exit_codes import Exit
 from tests.support.policy.cluster_texts import topology_of, warnings_of
 
 PLAIN = """\

@@ -10,7 +10,7 @@ from cli.main import main
 from policy.documents.rules_document import RulesDocument
 from policy.errors import SettingsError
 from policy.parser import DocumentKind, parse_document
-from service.process import Exit
+from service.exit_codes import Exit
 from tests.support.policy.golden_tables import SAMPLE, SHIPPED
 
 MARKDOWN = """

@@ -4,7 +4,16 @@ from dataclasses import replace
 
 import pytest
 
-from extender.cells.model import MemberRequest, Place, ReasonCode, Seat, Wait
+from extender.cells.model import (
+    NO_FACTS,
+    MemberRequest,
+    Place,
+    ReasonCode,
+    Seat,
+    TriedForms,
+    Wait,
+    WaitFacts,
+)
 from extender.cluster.journal import DecisionContext
 from extender.cluster.replay import replay_epoch
 from extender.cluster.rows import decode_seat, encode_seat
@@ -38,19 +47,40 @@ async def test_a_replay_leaves_the_same_seats_alone() -> None:
     shadow = load.cluster.shadow(large, ends=[], candidate_nodes=nodes, now=0.0)
     assert shadow is not None
     context = DecisionContext(
-        kind=RowKind.PLACEMENT, now=0.0, kept=shadow.seats, reserved_for=large.gang
+        kind=RowKind.PLACEMENT, now=0.0, kept=shadow.seats, facts=WaitFacts(reserved_for=large.gang)
     )
     decision = load.cluster.decide(small, candidate_nodes=nodes, context=context)
     assert isinstance(decision, Wait)
     assert decision.reason.code is ReasonCode.RESERVED
     assert "reserved for gang lab/large" in decision.reason.text
-    kept = replace(context, kept=shadow.seats[:4], reserved_for=None)
+    kept = replace(context, kept=shadow.seats[:4], facts=NO_FACTS)
     assert isinstance(load.cluster.decide(small, candidate_nodes=nodes, context=kept), Place)
     await load.log.flush()
 
     report = await replay_epoch(load.store, epoch=1)
 
     assert report.differences == []
+    assert report.is_identical
+
+
+async def test_forms_that_were_tried_are_part_of_the_row_and_of_its_replay() -> None:
+    load = MixedLoad(1, hived_text(racks=2, nodes=4, a=2))
+    large, small = _request("large", (8,) * 4), _request("small", (8,))
+    nodes = dict.fromkeys(NODES)
+    tried = TriedForms(form="as asked", refused=(("alternative 1 of 1 (VC b)", "VC b is full"),))
+    context = DecisionContext(kind=RowKind.PLACEMENT, now=0.0, facts=WaitFacts(tried=tried))
+    waits = load.cluster.decide(large, candidate_nodes=nodes, context=context)
+    assert not isinstance(waits, Place)
+    assert waits.reason.text.endswith("; alternative 1 of 1 (VC b): VC b is full")
+    used = replace(tried, form="alternative 1 of 1 (VC b)", refused=(("as asked", "no room"),))
+    context = replace(context, facts=WaitFacts(tried=used))
+    assert isinstance(load.cluster.decide(small, candidate_nodes=nodes, context=context), Place)
+    await load.log.flush()
+
+    placed = next(row for row in load.store.records if row.outcome == "placed")
+    assert placed.reason.endswith(", alternative 1 of 1 (VC b): as asked: no room")
+    report = await replay_epoch(load.store, epoch=1)
+    assert report.decisions == 2
     assert report.is_identical
 
 

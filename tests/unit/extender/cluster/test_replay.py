@@ -63,6 +63,14 @@ async def test_what_nodes_lack_beside_leaf_cells_is_part_of_the_rows(seed: int) 
     assert "lacks-resources" in kinds
 
 
+@pytest.mark.parametrize("seed", range(4))
+async def test_minimum_runs_and_costs_are_part_of_the_rows(seed: int) -> None:
+    texts = [derived_text(a=4, b=3), hived_text(racks=2, nodes=4, a=4, b=3)]
+    load = MixedLoad(seed, texts[seed % 2], has_grace=True, is_polite=True)
+    kinds = await _decide_alike(load)
+    assert {"minimum-run", "placed", "preempting"} <= kinds
+
+
 async def _decide_alike(load: MixedLoad) -> set[str]:
     """Play and replay; returns what the rows are about."""
     for step in range(400):

@@ -7,6 +7,7 @@ from extender.forecasts.forecast_loop import ForecastLoop
 from policy.policy import build
 from service.clock import Clock
 from tests.support.extender.run_world import RunReplica, RunWorld, a_bound, a_finished, a_pair
+from tests.support.state.charges import TERM
 
 
 class _Predicting:
@@ -20,6 +21,7 @@ class _Predicting:
             world.history,
             cluster=replica.shell.cluster,
             policy=lambda: build({}),
+            term=lambda: TERM,
             clock=clock,
             registry=CollectorRegistry(),
         )

@@ -30,14 +30,14 @@ def _on(pod: PodBuilder, node: str) -> PodBuilder:
     return pod.placed(placement).bound_to(node)
 
 
-def test_the_youngest_run_that_has_places_is_shown_and_the_others_are_listed() -> None:
+async def test_the_youngest_run_that_has_places_is_shown_and_the_others_are_listed() -> None:
     shell = Shell()
     shell.recover()
     shell.pods.upsert(_on(_member("a", job="old"), "node-00"))
     shell.pods.upsert(_on(_member("b", job="new", at="2026-01-02T00:00:00Z"), "node-01"))
     shell.pods.upsert(_member("c", job="next", at="2026-01-03T00:00:00Z").gated())
     runs = _runs(shell)
-    shown = runs.show("lab", "bert")
+    shown = await runs.show("lab", "bert")
     assert shown is not None
     assert (shown["gang"], shown["workload"], shown["uid"]) == (
         "lab/bert",
@@ -46,33 +46,33 @@ def test_the_youngest_run_that_has_places_is_shown_and_the_others_are_listed() -
     )
     others = {run["workload"]: (run["state"], run["bound"]) for run in shown["otherRuns"]}
     assert others == {"Job/old": ("allocated", 1), "Job/next": ("waiting", 0)}
-    exact = runs.show("lab", f"bert@{uid_of('old')}")
+    exact = await runs.show("lab", f"bert@{uid_of('old')}")
     assert exact is not None
     assert (exact["workload"], exact["otherRuns"]) == ("Job/old", [])
 
 
-def test_a_gang_without_places_is_shown_with_why_it_waits() -> None:
+async def test_a_gang_without_places_is_shown_with_why_it_waits() -> None:
     shell = Shell()
     shell.recover()
     shell.pods.upsert(_member("c", job="next").gated())
     runs = _runs(shell)
     for name in ("bert", f"bert@{uid_of('next')}"):
-        shown = runs.show("lab", name)
+        shown = await runs.show("lab", name)
         assert shown is not None
         assert (shown["state"], shown["waiting"]["code"]) == ("waiting", "unplanned")
-    assert runs.show("lab", "unknown") is None
+    assert await runs.show("lab", "unknown") is None
 
 
-def test_a_gang_without_a_workload_is_shown_by_its_name() -> None:
+async def test_a_gang_without_a_workload_is_shown_by_its_name() -> None:
     shell = Shell()
     shell.recover()
     shell.pods.upsert(_on(a_pod("a").with_gpus(8).in_gang("bert", size=1), "node-00"))
-    shown = _runs(shell).show("lab", "bert")
+    shown = await _runs(shell).show("lab", "bert")
     assert shown is not None
     assert "uid" not in shown
 
 
-def test_a_gang_is_shown_with_its_members_without_leaf_cells() -> None:
+async def test_a_gang_is_shown_with_its_members_without_leaf_cells() -> None:
     shell = Shell()
     shell.recover()
     for name, gpus in (("a", 8), ("b", 8), ("launcher", 0)):

@@ -27,25 +27,38 @@ def shell() -> Shell:
     return shell
 
 
-def test_a_gang_has_a_reason_an_age_and_a_place(shell: Shell) -> None:
+async def test_a_gang_has_a_reason_an_age_and_a_place(shell: Shell) -> None:
     for gang in (A, B):
         shell.outcomes.gang_waits(gang, shell.pod(f"{gang.name}-0"), no_room(gang))
     quota = explain(ReasonCode.QUOTA, gang="lab/c", group="g", leaf_cells=8)
     shell.outcomes.gang_waits(C, shell.pod("c-0"), quota)
     view = a_waiting_view(shell, cells=[B, A], quota=[C])
-    places = view.places()
+    places = await view.places()
     shown = {entry.gang.name: view.show(entry, places) for entry in view}
     told = ("queue", "place", "of", "code", "waitsFor", "asked")
     assert {name: tuple(one[key] for key in told) for name, one in shown.items()} == {
-        "a": ("cells", 2, 2, "no-room", "cells", "2026-01-01T00:00:00+00:00"),
-        "b": ("cells", 1, 2, "no-room", "cells", "2026-01-01T00:00:01+00:00"),
-        "c": ("quota", 1, 1, "quota", "quota", "2026-01-01T00:00:02+00:00"),
+        "a": ("cells", 2, 2, "no-room", "cells", "2026-01-01T00:00:00Z"),
+        "b": ("cells", 1, 2, "no-room", "cells", "2026-01-01T00:00:01Z"),
+        "c": ("quota", 1, 1, "quota", "quota", "2026-01-01T00:00:02Z"),
     }
     assert shown["a"]["ageSeconds"] == pytest.approx(shown["b"]["ageSeconds"] + 1, abs=1)
     assert shown["a"]["reason"] == no_room(A).text
     assert "there is not enough room now" in shown["a"]["condition"]
     assert shown["c"]["limits"] == ["group g holds 8 of 8 leaf cells"]
     assert "limits" not in shown["a"]
+
+
+async def test_the_places_of_many_gangs_are_kept_for_a_moment(
+    shell: Shell, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Every user may ask for them, and to list thousands of gangs takes the leader long."""
+    monkeypatch.setattr("extender.inspection.waiting_view._MANY", 2)
+    for gangs, is_kept in (([A], False), ([A, B], True)):
+        view = a_waiting_view(shell, cells=gangs)
+        first = await view.places()
+        assert ((await view.places()) is first) is is_kept
+        shell.now += 1.0
+        assert (await view.places()) is not first
 
 
 def test_a_gang_that_was_told_nothing_yet_is_listed_once(shell: Shell) -> None:

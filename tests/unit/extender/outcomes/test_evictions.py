@@ -50,7 +50,9 @@ class EvictionWorld:
             pods=self.shell.pods,
             outcomes=self.shell.outcomes,
             reclaims=self.shell.reclaims(),
+            grace=lambda: self.grace,
         )
+        self.grace = 0.0
 
     async def end(self, why: str = WHY, is_wanted: Callable[[], bool] = lambda: True) -> None:
         async with background(self.evictions.run()):
@@ -164,3 +166,59 @@ async def test_new_pods_of_a_gang_that_ends_are_spared_once_its_preemptor_is_gon
         await world.evictions.end(world.shell.pod("c"), why=OTHER, is_wanted=lambda: True)
         await world.evictions.end(world.shell.pod("d"), why=OTHER, is_wanted=lambda: False)
     assert world.told == [("a", WHY), ("b", WHY), ("c", OTHER), ("d", OTHER)]
+
+
+@pytest.fixture
+def looks_often(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("extender.outcomes.evictions._LOOK_SECONDS", 0.001)
+
+
+def _notices(world: EvictionWorld) -> list[tuple[str, str]]:
+    return world.shell.events.said("PreemptionNotice")
+
+
+@pytest.mark.usefixtures("looks_often")
+async def test_a_victim_is_told_first_and_runs_on_for_the_grace(world: EvictionWorld) -> None:
+    world.grace = 0.05
+    async with background(world.evictions.run()):
+        ending = asyncio.create_task(
+            world.evictions.end(world.pod, why=WHY, is_wanted=lambda: True)
+        )
+        await eventually(lambda: bool(_notices(world)))
+        assert not world.enders.asked
+        await ending
+    when = "ends in 0 s (`preemption.grace` of the Queues document), unless the preemption is"
+    assert _notices(world) == [("a", f"{when} withdrawn: {WHY}")]
+    assert world.enders.asked == [WHY]
+    assert world.told == [("a", WHY)]
+
+
+@pytest.mark.parametrize("is_gone", [True, False])
+@pytest.mark.usefixtures("looks_often")
+async def test_a_victim_that_was_told_is_not_deleted_if_that_is_not_needed_any_more(
+    world: EvictionWorld, *, is_gone: bool
+) -> None:
+    world.grace = 3600
+    is_wanted = True
+    async with background(world.evictions.run()):
+        ending = asyncio.create_task(
+            world.evictions.end(world.pod, why=WHY, is_wanted=lambda: is_wanted)
+        )
+        await eventually(lambda: bool(_notices(world)))
+        if is_gone:
+            world.shell.pods.remove(bound("a", "node-00"))
+        else:
+            is_wanted = False
+        with pytest.raises(BackendError):
+            await ending
+    assert not world.enders.asked
+
+
+async def test_a_pod_that_ends_for_another_cause_than_preemption_gets_no_notice(
+    world: EvictionWorld,
+) -> None:
+    world.grace = 3600
+    async with background(world.evictions.run()):
+        world.evictions.start(world.pod, why="half bound", is_wanted=lambda: True)
+        await eventually(lambda: world.enders.asked == ["half bound"])
+    assert not _notices(world)

@@ -12,6 +12,7 @@ from extender.outcomes.pod_events import PodEvents
 from extender.planning.promise_keeper import PromiseKeeper
 from extender.planning.promise_rows import from_row, to_row
 from extender.queue.lines.shapes import Pool
+from extender.queue.model import StepResult
 from extender.queue.reserve.model import Reservation, ReservationEnd, Slip, SlipCause
 from extender.queue.reserve.reservations import Reservations
 from policy.submission import GangKey, NodeName, VcName
@@ -142,3 +143,50 @@ def test_owners_are_told_when_it_is_made_and_when_it_slips() -> None:
         "the promised start was put off from 1970-01-01T01:23:20Z to 1970-01-01T01:40:00Z: gang "
         "lab/old runs longer than expected"
     )
+
+
+async def test_a_promise_that_another_one_replaced_ends_in_the_ledger() -> None:
+    """A leader without the database makes reservations anew; the old ones must not come back."""
+    world = World(MemoryPromises(fails=True))
+    old = to_row(MADE)
+    world.store.rows[old.gang, old.made_at] = old
+    new = replace(MADE, made_at=3000.0)
+    async with world.leading():
+        world.reservations.put(new)
+        world.keeper.report([new], [])
+        world.store.fails = False
+        assert await world.keeper._read()
+        await world.keeper._write()
+    assert world.reservations.in_force() == [new]
+    (row,) = [row for row in world.store.rows.values() if row.made_at == old.made_at]
+    assert from_row(row).end is ReservationEnd.REPLACED
+    assert row.ended_at is not None
+
+
+async def test_a_promise_that_ended_before_the_ledger_was_read_is_reported() -> None:
+    world = World()
+    world.reservations.put(MADE)
+    world.reservations.note_gone(LARGE)
+    async with world.leading():
+        step = StepResult()
+        world.reservations.update(step)
+        world.keeper.report(step.reservations, [])
+    (row,) = world.store.rows.values()
+    assert from_row(row).end is ReservationEnd.GONE
+
+
+def test_an_owner_is_told_why_a_reservation_ended() -> None:
+    world = World()
+    world.keeper.report([MADE], [])
+    world.keeper.report([replace(MADE, end=ReservationEnd.UNUSED, ended_at=5900.0)], [])
+    ((_, told),) = world.shell.events.said("ReservationEnded")
+    assert told == (
+        "the reservation ended: its leaf cells are free, but the gang waits for something else"
+    )
+
+
+def test_an_owner_whose_gang_starts_needs_no_word_about_its_reservation() -> None:
+    world = World()
+    world.keeper.report([MADE], [])
+    world.keeper.report([ENDED], [])
+    assert world.shell.events.said("ReservationEnded") == []

@@ -130,6 +130,27 @@ async def test_the_size_of_a_vc_is_counted() -> None:
     assert [part.value for part in standing.parts] == [0.5]
 
 
+@pytest.mark.parametrize("worth", ["fill: 1h", "class: 1h"])
+async def test_a_formula_may_use_a_factor_without_a_worth(worth: str) -> None:
+    world = _World(topology=a_cluster("1 racks x 4 nodes x 4").promising("a", node=4).build())
+    level = f"{{name: all, strategy: formula, worth: {{{worth}}}, formula: '3600.0 * fill'}}"
+    world.apply(_HEAD + f"levels: [{level}]")
+    await world.run()
+    _, standing = world.planner.planner.ranking.in_order()[0]
+    assert standing.credit == 1800.0
+
+
+async def test_a_formula_without_a_worth_for_recent_use_reads_the_history() -> None:
+    world = _World()
+    until = datetime(2026, 5, 31, 20, 0, tzinfo=UTC)
+    world.history.runs["run-alice"] = _use("alice", hours=10, until=until)
+    level = "{name: all, strategy: formula, worth: {class: 48h}, formula: '172800.0 * fairShare'}"
+    world.apply(_HEAD + f"levels: [{level}]")
+    await world.order.read_use()
+    await world.run()
+    assert world.gangs == ["b", "a"]
+
+
 async def test_recent_use_costs_and_a_hung_history_keeps_what_was_known() -> None:
     world = _World()
     until = datetime(2026, 5, 31, 20, 0, tzinfo=UTC)

@@ -287,6 +287,7 @@ async def test_a_gang_that_a_user_holds_is_not_charged() -> None:
     world.queue.is_held = lambda pod: pod.name == "a"
     for name in "ab":
         world.shell.pods.upsert(queued(name, uuid4()).with_gpus(4))
+    assert [pods[0].name for pods in world.queue.by_rank()] == ["b"], "it has no place meanwhile"
     await world.queue.charge()
     assert [gang.name for gang in world.told] == ["b"]
 

@@ -116,3 +116,31 @@ def test_opportunistic_gangs_of_all_vcs_share_a_pool() -> None:
     assert waiting.pools() == [Pool(None, A100)]
     waiting.remove(_key("a"))
     assert waiting.head(Pool(None, A100)) == _key("b")
+
+
+def test_a_gap_in_cells_of_a_vc_is_no_concern_of_other_vcs() -> None:
+    waiting = WaitingGangs()
+    for vc in "ab":
+        _put(waiting, f"of-{vc}", vc=vc)
+    _put(waiting, "idle", priority=-1)
+    lacks = {"of-a": Lack.OWN_GAP, "of-b": Lack.OWN_GAP, "idle": Lack.GAP}
+    _drain(waiting, **lacks)
+    waiting.wake(_freed("b"))
+    assert _drain(waiting, **lacks) == ["idle", "of-b"]
+    waiting.wake(_freed(None))
+    assert _drain(waiting, **lacks) == ["idle", "of-a", "of-b"]
+
+
+def test_the_end_of_a_reservation_wakes_gangs_that_left_its_cells_alone() -> None:
+    waiting = WaitingGangs()
+    for vc in "ab":
+        _put(waiting, f"of-{vc}", vc=vc)
+    _put(waiting, "idle", priority=-1)
+    lacks = {"of-a": Lack.OWN_GAP, "of-b": OWN, "idle": Lack.GAP}
+    _drain(waiting, **lacks)
+    waiting.wake_bound(VcName("a"), others=False)
+    assert _drain(waiting, **lacks) == ["of-a"]
+    waiting.wake_bound(VcName("b"), others=True)
+    assert _drain(waiting, **lacks) == ["idle", "of-b"]
+    waiting.wake_bound(None, others=False)
+    assert _drain(waiting, **lacks) == ["idle", "of-a", "of-b"]

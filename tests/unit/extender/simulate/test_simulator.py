@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from extender.cells.model import Decision, MemberRequest, Preempt
+from extender.cells.model import Decision, MemberRequest, Preempt, Reason, ReasonCode
 from policy.errors import RequestError
 from policy.submission import GangKey
 from tests.support.background import background
@@ -153,3 +153,15 @@ async def test_a_very_large_gang_does_not_block_the_leader() -> None:
     told = await SimulatedWorld().simulate(_gang(size=9_999)[0], user="alice")
     assert "needs 9999 x 8 leaf cells" in str(foretold(told))
     assert time.perf_counter() - began < 10  # the time grew with the square of the size
+
+
+async def test_a_pod_with_a_hold_would_be_held() -> None:
+    world = SimulatedWorld(quotas=QUOTAS)
+    pod = _pod()
+    pod["metadata"]["annotations"] = {"cellgate.io/hold": "data is copied"}
+    told = await world.simulate(pod, user="alice")
+    assert isinstance(told.plan, Reason)
+    assert told.plan.code is ReasonCode.HELD_BY_USER
+    assert told.plan.text.startswith("its owner alice holds gang lab/p: data is copied;")
+    pod["metadata"]["annotations"] = {"cellgate.io/hold": "second; after=lab/none"}
+    assert foretold(await world.simulate(pod, user="alice")) == [("node-00", 8)]

@@ -84,13 +84,13 @@ async def test_a_node_on_which_three_workloads_fail_is_left_out_until_its_time_i
     ward.fail("c")
     await ward.look()
     told = orjson.loads(ward.text() or "")
-    assert told == {"until": "2026-01-01T01:00:00+00:00", "workloads": ["lab/a", "lab/b", "lab/c"]}
+    assert told == {"until": "2026-01-01T01:00:00Z", "workloads": ["lab/a", "lab/b", "lab/c"]}
     node = ward.shell.cluster.nodes[NodeName("node-00")]
     assert (node.is_healthy, node.is_quarantined) == (False, True)
     (event,) = ward.events.written
     assert (event.kind, event.name, event.reason) == ("Node", "node-00", "Quarantined")
     assert event.message == (
-        "no gang is placed here until 2026-01-01T01:00:00+00:00: members of 3 different workloads "
+        "no gang is placed here until 2026-01-01T01:00:00Z: members of 3 different workloads "
         "of 3 submitters failed at start within 1800 seconds (lab/a, lab/b, lab/c); remove the "
         "annotation cellgate.io/quarantine to use the node again"
     )

@@ -7,8 +7,10 @@ import pytest
 
 from kube import marks
 from kube.lives.run_limits import (
+    check_checkpoint_cost,
     check_estimate,
     check_no_deadline,
+    read_checkpoint_cost,
     read_deadline,
     read_estimate,
     template_marks,
@@ -67,3 +69,29 @@ def test_a_template_with_a_deadline_of_its_own_is_refused() -> None:
     forged = _marked(marks.DEADLINE_ANNOTATION, "60")
     with pytest.raises(RequestError, match="is written by Cellgate"):
         template_marks({}, forged, holder={})
+
+
+def _costing(value: object) -> dict[str, Any]:
+    return _marked(marks.COST_ANNOTATION, value)
+
+
+@pytest.mark.parametrize(("text", "seconds"), [("10m", 600), ("0s", 0), ("1h30m", 5400)])
+def test_costs_of_a_preemption_are_read(text: str, seconds: int) -> None:
+    assert read_checkpoint_cost({marks.COST_ANNOTATION: text}) == seconds
+    check_checkpoint_cost(_costing(text))
+    check_checkpoint_cost({})
+
+
+@pytest.mark.parametrize("text", ["", "10", "-10m", "10 m", "99w", 600])
+def test_a_cost_that_is_no_duration_is_not_counted_and_refused(text: object) -> None:
+    assert read_checkpoint_cost({marks.COST_ANNOTATION: text}) is None
+    path = re.escape("metadata.annotations[cellgate.io/checkpoint-cost]")
+    with pytest.raises(RequestError, match=path):
+        check_checkpoint_cost(_costing(text))
+    with pytest.raises(RequestError, match=path):
+        template_marks(_costing(text), {}, holder={})
+
+
+def test_a_job_tells_its_pods_what_a_preemption_costs() -> None:
+    assert template_marks(_costing("5m"), {}, holder={}) == {marks.COST_ANNOTATION: "5m"}
+    assert template_marks(_costing("5m"), _costing("1m"), holder={}) == {}

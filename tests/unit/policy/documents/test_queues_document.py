@@ -110,7 +110,7 @@ expectedStart: {coverage: 1, sample: 3}
         "levels[0].strategy: must be fifo, priority, fair-share, shortest-first or formula, not "
         '"random"',
         'levels[1].worth.size: "size" is not a factor; the factors are class, userLevel, '
-        "groupLevel, fairShare, shortRun, smallGang, asked, fill",
+        "groupLevel, fairShare, shortRun, smallGang, asked, fill, startBy",
         "levels[1].worth.class: must be a duration such as 90s, 10m, 4h or 7d, not 3",
         'levels[2].promoteAfter: must be longer than no time, not "0s"',
         "fairShare.weights.vision: must be a number from 0.001 to 1000, not -1",
@@ -153,6 +153,10 @@ levels:
         ("'x'", 'is not a number of seconds: its result is "x" instead of a number'),
         ("class * 2", "values of different types are combined"),
         ("speed * 2.0", 'unknown variable "speed"'),
+        ("worth.clas * class", 'there is no key "clas"; the keys of worth are class, userLevel, '),
+        ("class > 0.9 ? worth['x'] : 0.0", 'there is no key "x"; the keys of worth are class, '),
+        ("1.0 / (class - class)", "gives no number of seconds for any gang"),
+        ("1 / 0", "gives no number of seconds for any gang: division by zero"),
     ],
 )
 def test_a_formula_must_give_seconds(formula: str, problem: str) -> None:
@@ -160,6 +164,12 @@ def test_a_formula_must_give_seconds(formula: str, problem: str) -> None:
     (found,) = _problems(text)
     assert found.startswith("levels[0].formula: ")
     assert problem in found
+
+
+def test_a_formula_may_fail_for_some_gangs() -> None:
+    formula = "1.0 / (class - shortRun)"
+    text = f'levels: [{{name: a, strategy: formula, worth: {{class: 1h}}, formula: "{formula}"}}]'
+    assert _parse(_HEAD + text).levels[0].formula
 
 
 def test_unknown_classes_and_vcs_contradict_other_documents() -> None:
@@ -196,3 +206,8 @@ def test_the_order_of_user_levels_is_part_of_the_version() -> None:
         for levels in ("{gold: [a], silver: [b]}", "{silver: [b], gold: [a]}")
     }
     assert len(versions) == 2
+
+
+def test_a_grace_is_bounded() -> None:
+    (found,) = _problems("levels: [{name: a, strategy: fifo}]\npreemption: {grace: 61m}")
+    assert found.startswith("preemption.grace: must be at most 1 h: what a VC was promised")

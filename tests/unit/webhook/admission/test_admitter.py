@@ -261,6 +261,19 @@ class TestWithoutLedger:
             "cellgate: Quota database unavailable; last known usage applied"
         )
 
+    async def test_a_preview_says_so_once_an_answer_had_to(self) -> None:
+        world = AdmissionWorld()
+        replica = world.replica()
+        world.ledger.is_away = True
+        await replica.admit(world.ask("other"))
+        assert replica.preview(world.ask()).format_warnings() == (
+            "cellgate: Quota database unavailable; last known usage applied",
+        )
+        world.usage.is_known = False
+        assert replica.preview(world.ask()).format_warnings() == (
+            "cellgate: Quota database unavailable and usage unknown; quotas not applied",
+        )
+
     async def test_with_no_known_usage_rules_that_need_it_and_quotas_are_not_applied(self) -> None:
         world = AdmissionWorld(
             a_policy(rules="- {user: '^a', occupied: '> 0', then: fail}", quotas=VISION % "fail")

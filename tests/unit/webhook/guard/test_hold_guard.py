@@ -125,6 +125,10 @@ async def test_a_hold_without_a_record_is_refused() -> None:
         ("", 'must give a reason, such as "data is copied"'),
         ("x; until=noon", 'until= must be a time such as 2026-11-20T08:00:00Z, not "noon"'),
         ("x; after=bert", 'after= must be <namespace>/<gang>, not "bert"'),
+        ("x; after=../../secrets", 'after= must be <namespace>/<gang>, not "../../secrets"'),
+        ("x; after=LAB/bert", 'after= must be <namespace>/<gang>, not "LAB/bert"'),
+        ("x; until = 2026-11-20T08:00:00Z", "must write until= without spaces and in small"),
+        ("x; After=lab/bert-1", "must write after= without spaces and in small"),
         ("x; after=lab/bert-0", "must not wait for the end of its own gang"),
         ("x; after=a/b; until=2026-11-20T08:00:00Z", "must have one of until= and after="),
         ("x" * 300, "must have at most 256 characters"),
@@ -159,3 +163,65 @@ async def test_the_hold_of_a_new_workload_is_on_its_template() -> None:
     job["metadata"]["annotations"] = {marks.HOLD_ANNOTATION: ""}
     refused = await webhook.templates.mutate(a_review(job))
     assert refused.message.startswith("metadata.annotations[cellgate.io/hold]: must give a reason")
+
+
+async def test_two_gangs_do_not_wait_for_each_others_end() -> None:
+    other = a_pod("other").with_gpus(1).gated().submitted_by("alice")
+    pod = a_pod().with_gpus(1)
+    waits = other.annotated(marks.HOLD_ANNOTATION, f"later; after=lab/{pod['metadata']['name']}")
+    for stored, is_refused in ((waits, True), (other, False)):
+        webhook = Webhook({"quotas": QUOTAS}, gates_all=True, stored=[dict(stored)])
+        held = await _change(
+            webhook, await _created(webhook), "second; after=lab/other", user="alice"
+        )
+        assert isinstance(held, str) is is_refused
+        if is_refused:
+            assert held == (
+                "metadata.annotations[cellgate.io/hold]: gang lab/other is held until the end of "
+                "this gang: neither would start"
+            )
+
+
+async def test_a_hold_is_not_changed_by_way_of_the_status() -> None:
+    # The review that writes who holds the gang is not asked about the status of a pod.
+    webhook = Webhook({"quotas": QUOTAS}, gates_all=True)
+    pod = await _created(webhook)
+    told = {
+        marks.HOLD_ANNOTATION: "why",
+        marks.HELD_BY_ANNOTATION: "owner 2999-01-01T00:00:00Z alice",
+        marks.HELD_SECONDS_ANNOTATION: "0",
+    }
+    annotations = {**pod["metadata"]["annotations"], **told}
+    changed = {**pod, "metadata": {**pod["metadata"], "annotations": annotations}}
+    answer = await webhook.guard.validate(a_review(changed, old=pod, subresource="status"))
+    path = "metadata.annotations[cellgate.io/hold]"
+    assert f"{path}: change it on the pod itself, not on its status" in answer.message
+
+
+async def test_a_hold_that_changes_again_and_again_has_a_row_each_time() -> None:
+    webhook = Webhook({"quotas": QUOTAS}, gates_all=True)
+    pod: dict[str, Any] | str = await _created(webhook)
+    night, noon = "x; until=2026-11-20T22:00:00Z", "x; until=2026-11-21T12:00:00Z"
+    for hold in (night, None, night, noon, noon):
+        assert isinstance(pod, dict), pod
+        pod = await _change(webhook, pod, hold, user="alice")
+    await webhook.log.flush()
+    rows = [row for row in webhook.decisions.records if row.kind == "hold"]
+    assert [row.details["hold"] for row in rows] == [night, None, night, noon]
+
+
+async def test_the_extender_writes_the_hold_of_an_earlier_pod_as_it_was() -> None:
+    webhook = Webhook({"quotas": QUOTAS}, gates_all=True)
+    pod = await _created(webhook)
+    told = {
+        marks.HOLD_ANNOTATION: "why",
+        marks.HELD_BY_ANNOTATION: "admin 2026-11-18T12:00:00Z root",
+    }
+    annotations = {**pod["metadata"]["annotations"], **told}
+    held = {**pod, "metadata": {**pod["metadata"], "annotations": annotations}}
+    extender = "system:serviceaccount:cellgate-system:cellgate-extender"
+    answer = await webhook.holds.mutate(a_review(held, old=pod, user=extender))
+    assert (answer.is_allowed, answer.patch) == (True, ())
+    assert (await webhook.guard.validate(a_review(held, old=pod, user=extender))).is_allowed
+    assert isinstance(await _change(webhook, held, None, user="alice"), str)
+    assert isinstance(await _change(webhook, held, None, user="root"), dict)

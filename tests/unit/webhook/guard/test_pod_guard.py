@@ -60,6 +60,18 @@ async def test_a_lowered_class_leads_to_events_on_the_pod_and_its_workload() -> 
     ]
 
 
+async def test_later_members_lead_to_no_second_event_on_their_workload() -> None:
+    webhook = Webhook({"rules": RULES})
+    for index in range(3):
+        pod = a_pod(f"bert-{index}").with_gpus(1).of_class("prod").in_gang("bert", size=3)
+        stored = await _create(webhook, pod._changed("metadata", ownerReferences=[OWNER]))
+        assert (await webhook.guard.validate(a_review(stored))).is_allowed
+    told = {(event.kind, event.name, event.message) for event in webhook.events.written}
+    message = "rule 1 lowers class prod to oppo: experiments"
+    pods = {("Pod", f"bert-{index}", message) for index in range(3)}
+    assert told == {*pods, ("Job", "train", message)}
+
+
 async def test_a_decision_of_another_replica_leads_to_events_too() -> None:
     pod = a_pod().with_gpus(1).of_class("prod")._changed("metadata", ownerReferences=[OWNER])
     stored = await _create(Webhook({"rules": RULES}), pod)
@@ -195,15 +207,32 @@ async def _change(
         ("annotations", marks.HIVED_ISOLATION_ANNOTATION),
         ("annotations", marks.UNCHARGED_ANNOTATION),
         ("annotations", "cellgate.io/of-a-later-release"),
+    ],
+)
+async def test_our_marks_are_ours_to_change(part: str, key: str) -> None:
+    refused = await _change("alice", key, "x", part)
+    assert refused.message == f"metadata.{part}[{key}]: only Cellgate may change it"
+    for ours in (EXTENDER, "root"):
+        assert (await _change(ours, key, "x", part)).is_allowed
+
+
+@pytest.mark.parametrize(
+    ("part", "key"),
+    [
+        ("annotations", marks.ALTERNATIVES_ANNOTATION),
+        ("annotations", marks.START_BY_ANNOTATION),
         ("annotations", marks.VOLCANO_ANNOTATION),
         ("labels", marks.VC_LABEL),
         ("labels", marks.GANG_LABEL),
         ("labels", marks.COSCHEDULING_LABEL),
     ],
 )
-async def test_our_marks_are_ours_to_change(part: str, key: str) -> None:
+async def test_what_a_user_asked_for_stays_and_the_refusal_says_so(part: str, key: str) -> None:
     refused = await _change("alice", key, "x", part)
-    assert refused.message == f"metadata.{part}[{key}]: only Cellgate may change it"
+    assert refused.message == (
+        f"metadata.{part}[{key}]: cannot be changed after the pod was created; "
+        "create a new pod instead"
+    )
     for ours in (EXTENDER, "root"):
         assert (await _change(ours, key, "x", part)).is_allowed
     neighbour = "system:serviceaccount:cellgate-system:default"
@@ -277,7 +306,7 @@ async def test_no_pod_leaves_a_gang_that_is_charged() -> None:
     stored = await _create(webhook, a_pod().with_gpus(1).labelled(key, "bert"))
     changed = {**stored, "metadata": {**stored["metadata"], "labels": {key: "other"}}}
     refused = await webhook.guard.validate(a_review(changed, old=stored))
-    assert refused.message == f"metadata.labels[{key}]: only Cellgate may change it"
+    assert refused.message.startswith(f"metadata.labels[{key}]: cannot be changed after the pod")
 
 
 QUOTAS = """

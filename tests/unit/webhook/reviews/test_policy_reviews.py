@@ -130,6 +130,31 @@ async def test_a_promise_beyond_the_nodes_is_refused_only_if_this_change_raises_
     assert not (await apply(10)).is_allowed
 
 
+def _reserving(members: int) -> str:
+    return f"""apiVersion: cellgate.io/v1
+kind: Queues
+levels: [{{name: all, strategy: fifo}}]
+reservations:
+- {{name: nightly, vc: default, members: {members}, leafCells: 8, who: {{users: [ann]}},
+   from: "2026-11-20T20:00:00Z", until: "2026-11-21T06:00:00Z"}}
+"""
+
+
+async def test_an_advance_reservation_beyond_the_promise_is_refused() -> None:
+    seen, webhook = await _four_nodes(), Webhook({"cluster": _promising(2)})
+    reviews = _reviews(webhook, seen=seen)
+    refused = await reviews.validate(a_review(a_policy_map("queues", _reserving(3)), user="root"))
+    assert refused.message == (
+        "ConfigMap queues: reservations[0]: reservations at 2026-11-20T20:00:00Z need nightly 24 "
+        'leaf cells, but VC "default" was promised 16; ask for less, for another time, or raise '
+        "the promise in the Cluster document"
+    )
+    document = a_review(a_policy_map("queues", _reserving(2)), user="root")
+    assert (await reviews.validate(document)).is_allowed
+    seen.fails = True
+    assert (await reviews.validate(document)).warnings
+
+
 async def test_while_nodes_are_unknown_promises_are_not_compared_and_that_is_said() -> None:
     document = a_review(a_policy_map("cluster", _promising(500)), user="root")
     assert (await _reviews(Webhook(), seen=MemorySeenNodes()).validate(document)).is_allowed

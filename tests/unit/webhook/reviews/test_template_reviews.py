@@ -311,3 +311,45 @@ async def test_users_do_not_write_the_deadline_of_a_workload(webhook: Webhook) -
     assert f"spec.template.{path}" in refused.message
     pod = a_new_pod("p").with_gpus(1).annotated("cellgate.io/workload-deadline", "60")
     assert path in (await webhook.pods.mutate(a_review(pod))).message
+
+
+async def test_users_do_not_raise_the_deadline_by_which_their_gang_starts_before_others(
+    webhook: Webhook,
+) -> None:
+    """Kubernetes lets the deadline of a Job that runs change: a short run would become long."""
+    job = workload(activeDeadlineSeconds=600)
+    stored = stamped(job, await webhook.templates.mutate(a_review(job)))
+    for seconds, is_allowed in ((601, False), (None, False), (599, True)):
+        later = deepcopy(stored)
+        later["spec"]["activeDeadlineSeconds"] = seconds
+        answer = await webhook.templates.mutate(a_review(later, old=stored))
+        assert answer.is_allowed is is_allowed
+        if not is_allowed:
+            assert "spec.activeDeadlineSeconds: must be at most 600: the place" in answer.message
+        by_admin = a_review(later, old=stored, user="root")
+        assert (await webhook.templates.mutate(by_admin)).is_allowed
+
+
+async def test_users_do_not_write_the_deadline_later_either(webhook: Webhook) -> None:
+    """The template of a suspended Job, and of a Deployment, may change."""
+    stored = stamped(workload(), await webhook.templates.mutate(a_review(workload())))
+    later = deepcopy(stored)
+    annotations = later["spec"]["template"]["metadata"]["annotations"]
+    annotations["cellgate.io/workload-deadline"] = "60"
+    answer = await webhook.templates.mutate(a_review(later, old=stored))
+    path = "metadata.annotations[cellgate.io/workload-deadline]: is written by Cellgate"
+    assert f"spec.template.{path}" in answer.message
+
+
+async def test_the_later_pods_of_a_cron_job_state_its_changed_deadline(webhook: Webhook) -> None:
+    """Else they would start before others by a limit that does not end them."""
+    content = workload("CronJob")
+    content["spec"]["jobTemplate"]["spec"]["activeDeadlineSeconds"] = 600
+    stored = stamped(content, await webhook.templates.mutate(a_review(content)))
+    for seconds in (86_400, 60, None):
+        later = deepcopy(stored)
+        later["spec"]["jobTemplate"]["spec"]["activeDeadlineSeconds"] = seconds
+        now = stamped(later, await webhook.templates.mutate(a_review(later, old=stored)))
+        metadata = now["spec"]["jobTemplate"]["spec"]["template"]["metadata"]
+        said = metadata["annotations"].get("cellgate.io/workload-deadline")
+        assert said == (None if seconds is None else str(seconds))

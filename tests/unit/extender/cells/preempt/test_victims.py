@@ -226,3 +226,31 @@ def test_a_budget_is_remembered_when_the_cluster_changes() -> None:
     assert not world.engine.observe_budget(key_of("service"), breaks=False), "it is known"
     assert victims(world, a_gang("urgent").of(2).at(5)) == ["service"]
     assert not world.engine.observe_budget(key_of("unknown"), breaks=True)
+
+
+def test_of_equal_victims_the_one_that_loses_the_least_work_goes() -> None:
+    world = nodes("2 nodes x 2", node=2)
+    dear, cheap = a_gang("dear").of(2).at(-1), a_gang("cheap").of(2).at(-1)
+    world.run(dear.created(200).losing(600), ("n0", (0, 1)))
+    world.run(cheap.created(100).losing(60), ("n1", (0, 1)))
+
+    assert victims(world, a_gang("urgent").of(2).at(5)) == ["cheap"], "although it is older"
+
+
+def test_fewer_gangs_go_before_cheaper_ones() -> None:
+    world = nodes("2 nodes x 2", node=2)
+    world.run(a_gang("dear").of(2).at(-1).losing(600), ("n0", (0, 1)))
+    world.run(a_gang("one").of(1).at(-1), ("n1", (0,)))
+    world.run(a_gang("two").of(1).at(-1), ("n1", (1,)))
+
+    assert victims(world, a_gang("urgent").of(2).at(5)) == ["dear"]
+
+
+def test_the_work_that_is_lost_counts_on_each_leaf_cell() -> None:
+    world = nodes("2 nodes x 3", node=2)
+    world.run(a_gang("x2").of(2).at(-1).losing(10), ("n0", (0, 1)))
+    world.run(a_gang("x1").of(1).at(-1).losing(100), ("n0", (2,)))
+    world.run(a_gang("y2").of(2).at(-1).losing(100), ("n1", (0, 1)))
+    world.run(a_gang("y1").of(1).at(-1).losing(10), ("n1", (2,)))
+
+    assert victims(world, a_gang("urgent").of(3).at(5)) == ["x1", "x2"], "120 s, and not 210 s"

@@ -30,7 +30,7 @@ def test_a_limit_bounds_what_nothing_else_is_known_about() -> None:
 def test_the_longest_run_of_the_class_is_assumed() -> None:
     expected = expect(None, estimate=None, longest=3600)
     assert expected.run_time(elapsed=600, quantile=0.9).ends_within == 3000
-    assert expected.left(0.5, elapsed=600) == 3000
+    assert expected.draw(elapsed=600)(0.5, 0) == 3000
 
 
 def test_own_history_counts_before_the_estimate() -> None:
@@ -52,7 +52,7 @@ def test_no_run_is_expected_beyond_its_limit() -> None:
     expected = expect(None, estimate=7200, longest=None)
     time = expected.run_time(elapsed=0, quantile=0.9, limit=3600)
     assert (time.median, time.high) == (3600, 3600)
-    assert expected.left(0.99, elapsed=0, limit=3600) == 3600
+    assert expected.draw(elapsed=0, limit=3600)(0.99, 0) == 3600
 
 
 def test_a_forecast_without_runs_of_the_user_says_of_which_runs_it_is() -> None:

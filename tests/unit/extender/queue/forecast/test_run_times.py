@@ -147,3 +147,26 @@ def test_names_of_repeated_runs_have_one_pattern() -> None:
 
 def test_sizes_are_classed_by_powers_of_two() -> None:
     assert [size_class(cells) for cells in (0, 1, 2, 3, 8, 9, 100)] == [1, 1, 2, 4, 8, 16, 32]
+
+
+def test_a_forecast_that_is_kept_changes_with_the_time_as_a_new_one_would() -> None:
+    """Runs that go on pass the run times of ended ones; no run begins or ends meanwhile."""
+    books = [_filled(100, 200, 300, 4000, 5000) for _ in range(2)]
+    for book in books:
+        for number in range(6):
+            book.begin(f"going-{number}", _ALICE, at=5000.0 + 7 * number)
+    found = []
+    for now in range(5050, 12_000, 50):
+        forecast = _forecast(books[0], now=float(now))
+        found.append(forecast.seconds)
+        books[1].begin("other", RunKeys(vc="else"), at=float(now))
+        books[1].forget("other")
+        assert forecast == _forecast(books[1], now=float(now))
+    assert len(set(found)) > 3
+
+
+def test_questions_about_many_keys_do_not_fill_the_memory() -> None:
+    book = RunTimeBook(most_keys=10)
+    for number in range(100):
+        book.forecast(RunKeys(user=f"user-{number}"), now=0.0)
+    assert len(book._kept) <= 10

@@ -2,6 +2,8 @@
 
 from itertools import pairwise
 
+import pytest
+
 from extender.cells.views.listings import run_to_end
 from policy.queues.queues import DEFAULT_QUEUES, Queues
 from policy.submission import PodUid
@@ -73,6 +75,39 @@ levels:
     assert _order(world) == ["b", "a"]
     world.planner.ranking.note_time(DAY + 10)
     assert _order(world) == ["a", "b"]
+
+
+def test_gangs_that_a_wrong_clock_promoted_return_to_their_level() -> None:
+    levels = """
+levels:
+- {name: urgent, who: {users: [bob]}, strategy: fifo}
+- {name: rest, strategy: fifo, promoteAfter: 1d}
+"""
+    world = _world(queues(levels), ("a", "alice", "test"), ("b", "bob", "test"))
+    ranking, now = world.planner.ranking, world.planner.ranking.now
+    ranking.note_time(now + 400 * DAY)
+    assert _order(world) == ["a", "b"]
+    ranking.note_time(now)
+    assert _order(world) == ["b", "a"]
+    ranking.note_time(now + DAY + 10)
+    assert _order(world) == ["a", "b"], "when its time has come indeed"
+
+
+def test_thousands_of_gangs_are_not_promoted_in_one_step(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("extender.queue.order.ranking._MOST_PROMOTED", 2)
+    levels = """
+levels:
+- {name: urgent, who: {users: [bob]}, strategy: fifo}
+- {name: rest, strategy: fifo, promoteAfter: 1d}
+"""
+    gangs = [(name, "alice", "test") for name in "abc"]
+    world = _world(queues(levels), *gangs, ("z", "bob", "test"))
+    ranking = world.planner.ranking
+    ranking.note_time(ranking.now + DAY + 10)
+    assert _order(world)[-1] == "c", "it is promoted later"
+    for _ in range(3):
+        ranking.note_time(ranking.now)
+    assert _order(world) == ["a", "b", "c", "z"]
 
 
 def test_a_start_counts_at_once_against_the_user() -> None:

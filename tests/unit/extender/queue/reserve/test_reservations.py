@@ -1,43 +1,22 @@
 """A large gang among small ones: what is reserved, who may use it meanwhile, and what slips."""
 
-from dataclasses import replace
-
 import pytest
 
 from extender.cells.model import ReasonCode
 from extender.queue.forecast.model import RunTime
 from extender.queue.reserve.model import ReservationEnd, SlipCause
 from policy.queues.queues import DEFAULT_QUEUES, PreemptionRules, ReservationRules, RunTimeRules
-from policy.submission import GangKey
-from tests.support.cells.builders import GangBuilder, a_cluster, a_gang
+from tests.support.cells.builders import a_cluster, a_gang
+from tests.support.queue.large_gang import (
+    AFTER,
+    HOUR,
+    LARGE,
+    a_full_world,
+    a_world,
+    key,
+    small,
+)
 from tests.support.queue.timed_world import TimedWorld
-
-HOUR = 3600.0
-AFTER = 600.0
-LARGE = a_gang("large").times(4, 4)
-
-
-def a_world(**rules: object) -> TimedWorld:
-    """Four nodes of four leaf cells, all promised to one VC."""
-    cluster = a_cluster("4 nodes x 4").promising("a", node=4)
-    return TimedWorld(cluster.build(), queues=replace(DEFAULT_QUEUES, **rules))  # type: ignore[arg-type]
-
-
-def small(name: str, leaf_cells: int = 4) -> GangBuilder:
-    return a_gang(name).of(leaf_cells)
-
-
-def a_full_world(**rules: object) -> TimedWorld:
-    """Gangs that end after one to four hours use all nodes, and a large gang waits."""
-    world = a_world(**rules)
-    for hour in range(1, 5):
-        world.submit(small(f"old{hour}"), runs=hour * HOUR, predicted=hour * HOUR)
-    world.submit(LARGE, runs=HOUR)
-    return world
-
-
-def key(name: str) -> GangKey:
-    return GangKey("ns", name)
 
 
 def test_the_head_of_a_pool_gets_cells_once_it_has_waited() -> None:
@@ -58,6 +37,22 @@ def test_a_stream_of_small_gangs_does_not_keep_a_large_one_waiting() -> None:
         world.advance(300)
         world.submit(small(f"new{number}", 1), runs=2 * HOUR)
     assert world.started[key("large")] == 1000 + 4 * HOUR
+
+
+@pytest.mark.parametrize("number", [6, 200])
+def test_gangs_that_never_fit_keep_no_other_from_a_reservation(number: int) -> None:
+    """Else a user with some of them lets all large gangs of the VC wait for ever."""
+    world = a_world()
+    for hour in range(1, 5):
+        world.submit(small(f"old{hour}"), runs=hour * HOUR, predicted=hour * HOUR)
+    for one in range(number):
+        world.submit(a_gang(f"ahead{one:03}").times(8, 4), runs=HOUR)
+    world.advance(1)
+    world.submit(LARGE, runs=HOUR)
+    world.advance(AFTER)
+    for _ in range(5):
+        world.advance(1)
+    assert [one.gang for one in world.planner.reservations.in_force()] == [key("large")]
 
 
 def test_without_reservations_it_would_wait_forever() -> None:
@@ -148,6 +143,17 @@ def test_an_overrun_is_a_slip_with_the_gang_that_caused_it() -> None:
     assert world.started[key("large")] == 1000 + 6 * HOUR
 
 
+def test_reservations_are_reviewed_though_the_clock_was_wrong_for_a_moment() -> None:
+    world = a_full_world(reservation=ReservationRules(sticky=False))
+    world.advance(AFTER)
+    world.now += 1000 * 24 * HOUR
+    world.work()
+    world.now -= 1000 * 24 * HOUR
+    world.submit(a_gang("urgent").times(4, 4).at(900), runs=HOUR, may_preempt=False)
+    world.advance(2 * AFTER)
+    assert [one.gang for one in world.planner.reservations.in_force()] == [key("urgent")]
+
+
 def test_cells_that_are_lost_are_replaced_and_that_is_a_slip() -> None:
     cluster = a_cluster("5 nodes x 4").promising("a", node=4)
     world = TimedWorld(cluster.build())
@@ -219,6 +225,43 @@ def test_after_the_deadline_a_gang_gathers_the_cells_that_become_free() -> None:
     assert world.started[later] == 1000 + 6 * HOUR
 
 
+def test_a_gang_gets_cells_that_become_free_sooner_than_the_reserved_ones() -> None:
+    cluster = a_cluster("6 nodes x 4").promising("a", node=6)
+    world = TimedWorld(cluster.build())
+    for hour, ends in enumerate((1, 2, 3, 4, 1.5, 6), start=1):
+        world.submit(small(f"old{hour}"), runs=ends * HOUR, predicted=hour * HOUR)
+    large = world.submit(a_gang("large").times(3, 4), runs=HOUR)
+    world.advance(AFTER)
+    assert world.planner.reservations.in_force()[0].deadline == 1000 + 3 * HOUR
+    later = world.submit(small("later"), runs=99 * HOUR)
+    world.advance(1.5 * HOUR)
+    (one,) = world.planner.reservations.in_force()
+    assert one.promised == one.deadline == 1000 + 2 * HOUR
+    assert one.waits_for == key("old2")
+    world.advance(9 * HOUR)
+    assert world.started[large] == 1000 + 2 * HOUR
+    assert world.started[later] == 1000 + 3 * HOUR
+
+
+def test_a_gang_does_not_wait_for_cells_whose_gang_runs_on_and_on() -> None:
+    cluster = a_cluster("3 nodes x 4").promising("a", node=3)
+    world = TimedWorld(cluster.build())
+    world.submit(small("old1"), runs=HOUR, predicted=HOUR)
+    world.submit(small("endless"), runs=99 * HOUR, predicted=2 * HOUR)
+    for hour in (3, 4, 5):
+        world.submit(small(f"part{hour}", 1), runs=hour * HOUR, predicted=hour * HOUR)
+    large = world.submit(a_gang("large").times(2, 4), runs=HOUR)
+    world.advance(AFTER)
+    (one,) = world.planner.reservations.in_force()
+    assert one.deadline == 1000 + 2 * HOUR
+    for number in range(6):
+        world.submit(small(f"late{number}", 1), runs=3 * HOUR, predicted=3 * HOUR)
+    world.run_times.of[key("endless")] = RunTime(median=50 * HOUR, source="stated", runs=9)
+    for _ in range(8 * 60):
+        world.advance(60)
+    assert world.started[large] <= 1000 + 5 * HOUR + 60
+
+
 def test_opportunistic_gangs_use_the_cells_until_they_are_needed() -> None:
     world = a_full_world()
     world.advance(1.5 * HOUR)
@@ -241,6 +284,10 @@ def test_opportunistic_gangs_keep_off_when_too_little_time_is_left() -> None:
     world = a_full_world(preemption=PreemptionRules(minimum_run=HOUR))
     world.advance(3.5 * HOUR)
     assert world.submit(small("guest").at(-1), runs=99 * HOUR) not in world.started
+    gang = world.planner._seen[key("guest")]
+    assert gang.noticed is not None
+    assert gang.noticed.code is ReasonCode.RESERVED, "it has no node selector that could be wrong"
+    assert world.submit(small("brief").at(-1), runs=60, limit=HOUR / 4) in world.started
 
 
 @pytest.mark.parametrize("predicted", [None, HOUR])
