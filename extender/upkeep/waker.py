@@ -7,6 +7,7 @@ were refused before the last change are planned again, and woken if they would f
 
 import asyncio
 import logging
+from collections.abc import Sequence
 from typing import Final, NoReturn, Protocol
 
 from extender.cells.model import Place
@@ -16,7 +17,9 @@ from extender.feeds.requests import ToRequest
 from extender.metrics import ExtenderMetrics
 from extender.outcomes.waiting_list import RefusedPod, WaitingList
 from kube.api.binder import PodRef
+from kube.read.managed_pod import ManagedPod
 from policy.errors import BackendError, RequestError
+from policy.submission import NodeName
 from service.clock import Clock
 
 logger = logging.getLogger(__name__)
@@ -65,12 +68,14 @@ class Waker:
 
     async def _check(self, waiting: RefusedPod) -> None:
         """Wake a pod if it would fit now, at most once per change of the cluster."""
+        pod = self._pods.get(waiting.pod.uid)
+        if pod is None:
+            return  # kube-scheduler saw it first: it is looked at when the watch shows it
         waiting.version = self._cluster.version
-        if not self._would_fit(waiting):
+        if not self._would_fit(pod, waiting.offered):
             return
-        pod = PodRef.of(waiting.pod)
         try:
-            await self._waker.wake(pod)
+            await self._waker.wake(PodRef.of(pod))
             self._metrics.woken.inc()
         except BackendError as exc:
             waiting.version = -1
@@ -78,13 +83,12 @@ class Waker:
                 "pod not woken, will retry", extra={"pod_uid": waiting.pod.uid, "error": str(exc)}
             )
 
-    def _would_fit(self, waiting: RefusedPod) -> bool:
-        pod = self._pods.get(waiting.pod.uid)
-        if pod is None or pod.node is not None:
+    def _would_fit(self, pod: ManagedPod, offered: Sequence[NodeName]) -> bool:
+        if pod.node is not None:
             return False
         try:
             request = self._to_request(pod)
         except RequestError:
             return False
-        nodes = dict.fromkeys(waiting.offered)
+        nodes = dict.fromkeys(offered)
         return isinstance(self._cluster.what_if(request, candidate_nodes=nodes), Place)
