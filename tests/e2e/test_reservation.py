@@ -123,6 +123,15 @@ async def _put_windows(plane: ControlPlane, windows: str) -> None:
     await put_policy(plane, "queues", f"{LEVELS}reservation: {{perPool: 0}}\n{windows}\n")
 
 
+async def _until_known(cellgate: Installation, kind: str, *, field: str) -> None:
+    """Wait until the leader has the window of a document that was put, and what it concerns."""
+
+    async def is_known() -> bool:
+        return any(field in one for one in (await cellgate.inspect("/v1/calendar"))[kind])
+
+    await poll_until(is_known, deadline_seconds=15, explain=lambda: f"no {kind} with {field}")
+
+
 async def test_nodes_in_maintenance_take_no_gang_and_return_afterwards(
     plane: ControlPlane, cellgate: Installation, pods: str
 ) -> None:
@@ -132,6 +141,7 @@ async def test_nodes_in_maintenance_take_no_gang_and_return_afterwards(
     times = f'from: "{_at(5)}", until: "{_at(18)}"'
     selects = "nodeLabels: {kubernetes.io/os: linux}, nodes: [gone]"
     await _put_windows(plane, f"maintenance: [{{name: firmware, {selects}, {times}}}]")
+    await _until_known(cellgate, "maintenance", field="nodes")
     await _submit(plane, pods, "endless")
     await _until_waiting(cellgate, "endless", "maintenance")
     (window,) = (await cellgate.inspect("/v1/calendar"))["maintenance"]
@@ -158,6 +168,7 @@ async def test_cells_that_are_reserved_in_advance_are_used_by_the_gangs_that_are
     entry = f'leafCells: 8, members: {NODES}, from: "{_at(1)}", until: "{_at(600)}"'
     who = "vc: default, who: {when: 'leafCells > 8'}"
     await _put_windows(plane, f"reservations: [{{name: nightly, {entry}, {who}}}]")
+    await _until_known(cellgate, "reservations", field="reservation")
     await _submit(plane, pods, "endless")
     await _until_waiting(cellgate, "endless", "reserved-ahead")
     await create(plane, pods, gang_pods("large", size=NODES, gpus=8))
