@@ -1,8 +1,8 @@
 """When gangs that are submitted now would start: computed with all starts, written for webhooks.
 
 Gangs that do not exist, of every class and of sizes by powers of two, take part in the sampled
-futures of each VC in which gangs run or wait. Those that would start at once are left out: their
-owners need no warning. Nothing waits for the database; without it webhooks tell nothing.
+futures of each VC in which gangs run or wait. Nothing waits for the database; without it webhooks
+tell nothing.
 """
 
 import asyncio
@@ -87,11 +87,7 @@ class OutlookWriter:
         if self._store is None or now < self._next:
             return
         self._next = now + _EVERY_SECONDS
-        entries = [
-            _entry(run, forecast)
-            for run, forecast in self._starts.outlook.values()
-            if forecast.drawn.seconds > SHORTEST_WAIT
-        ]
+        entries = [_entry(run, forecast) for run, forecast in self._starts.outlook.values()]
         outlook = Outlook(computed_at=self._clock.now(), entries=entries)
         try:
             async with asyncio.timeout(_WRITE_SECONDS):
@@ -136,4 +132,5 @@ def _entry(run: FollowedRun, forecast: StartForecast) -> OutlookEntry:
         low=round(forecast.at + expected.low) if expected else 0.0,
         high=round(forecast.at + expected.high) if expected else 0.0,
         unknown=forecast.unknown,
+        starts_at_once=forecast.drawn.seconds <= SHORTEST_WAIT,
     )

@@ -26,6 +26,8 @@ class OutlookEntry:
     high: float = 0.0
     unknown: str = ""
     """Why no start is expected; empty if one is."""
+    starts_at_once: bool = False
+    """Whether it would not wait: then the start of a larger gang says nothing about it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -76,7 +76,7 @@ class StartOutlook:
         if now - self._computed > _VALID_SECONDS:
             return ()
         entries = self._entries.get((vc, class_name or ""), ())
-        found = _smallest(entries, leaf_type=leaf_type, leaf_cells=leaf_cells)
+        found = _entry_for(entries, leaf_type=leaf_type, leaf_cells=leaf_cells)
         if found is None:
             return ()
         line = f"{PREFIX}{_describe(found, now=now)}"
@@ -91,14 +91,17 @@ def _by_kind(outlook: Outlook) -> dict[Kind, list[OutlookEntry]]:
     return found
 
 
-def _smallest(
+def _entry_for(
     entries: Iterable[OutlookEntry], *, leaf_type: str | None, leaf_cells: int
 ) -> OutlookEntry | None:
-    """Return the entry for the smallest gang that is not smaller than this one."""
+    """Return the entry for the smallest gang that is not smaller; None if that starts at once."""
+    of_types: dict[str, OutlookEntry] = {}
     for entry in entries:
         if entry.leaf_cells >= leaf_cells and leaf_type in (None, entry.leaf_type):
-            return entry
-    return None
+            of_types.setdefault(entry.leaf_type, entry)
+    if any(entry.starts_at_once for entry in of_types.values()):
+        return None
+    return next(iter(of_types.values()), None)
 
 
 def _describe(entry: OutlookEntry, *, now: float) -> str:

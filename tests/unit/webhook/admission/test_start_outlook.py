@@ -82,6 +82,20 @@ async def test_a_submitter_is_told_why_the_start_is_unknown() -> None:
     )
 
 
+async def test_a_gang_that_starts_at_once_is_not_told_the_start_of_a_larger_one() -> None:
+    world = _World(SMALL, replace(SMALL, leaf_cells=2, starts_at_once=True))
+    await world.starts.refresh()
+    assert world.warn(1) == world.warn(2) == ()
+    assert world.warn(3)
+
+
+async def test_a_gang_of_any_leaf_type_starts_at_once_if_it_does_on_one_of_them() -> None:
+    world = _World(SMALL, replace(SMALL, leaf_type="V100", leaf_cells=16, starts_at_once=True))
+    await world.starts.refresh()
+    assert world.warn(8) == ()
+    assert world.warn(8, leaf_type="A100")
+
+
 async def test_of_a_start_that_is_days_away_the_day_is_told() -> None:
     world = _World(replace(SMALL, high=NOON.timestamp() + 200_000))
     await world.starts.refresh()
