@@ -133,9 +133,8 @@ def _sum_problem(
         return None
     kind = f" of type {leaf_type}" if leaf_type is not None else ""
     terms = " + ".join(f"{other.name} {other.total}" for other in together)
-    shown = f"{terms} = {total}" if len(together) > 1 else terms
     return (
-        f"reservations at {moment(one.begins)} need {shown} leaf cells{kind}, but VC "
+        f"reservations at {moment(one.begins)} need {total} leaf cells{kind} ({terms}), but VC "
         f"{quote(one.vc)} was promised {promised}; ask for less, for another time, or raise the "
         "promise in the Cluster document"
     )

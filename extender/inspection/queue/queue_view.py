@@ -97,10 +97,11 @@ def _show_ahead(listed: ListedGang, viewer: str | None) -> JsonObject | None:
         return None
     facts, standing = listed.ahead
     is_shown = viewer in (None, facts.user)
+    is_same_level = listed.standing.level == standing.level  # ranks of levels are not compared
     return {
         **({"gang": str(facts.gang)} if is_shown else {}),
         "level": standing.level_name,
-        "bySeconds": round(listed.standing.rank - standing.rank),
+        **({"bySeconds": round(listed.standing.rank - standing.rank)} if is_same_level else {}),
     }
 
 

@@ -37,7 +37,6 @@ def show_variants(variants: Variants | None, *, viewer: str | None = None) -> Js
 
 
 def _show(one: Variant, variants: Variants, viewer: str | None) -> JsonObject:
-    reserved = one.reservation if viewer is None else None
     return {
         "change": one.change.kind,
         **if_any("from", one.change.before),
@@ -47,13 +46,20 @@ def _show(one: Variant, variants: Variants, viewer: str | None) -> JsonObject:
         **if_any("preempts", one.victims or None),
         **if_any("endsBefore", _moment(one.until)),
         **if_any("window", one.window),
-        **if_any("reservedFor", None if reserved is None else str(reserved)),
+        **show_reserved(one.reservation, viewer),
         "afterDeletion": one.takes_own,
         **if_any("alternative", _show_alternative(one.change.alternative)),
         "explanation": variant_sentence(
             one, variants, show=moment, name=str if viewer is None else _anonymous
         ),
     }
+
+
+def show_reserved(gang: GangKey | None, viewer: str | None) -> JsonObject:
+    """Show for what leaf cells are reserved; an advance reservation has no namespace."""
+    if gang is None or (gang.namespace and viewer is not None):
+        return {}
+    return {"reservedFor": str(gang)} if gang.namespace else {"advanceReservation": gang.name}
 
 
 def _show_alternative(one: Alternative | None) -> JsonObject | None:

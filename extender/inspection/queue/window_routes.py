@@ -11,6 +11,7 @@ from aiohttp import web
 
 from extender.inspection.access import CALLER, OWN_ONLY
 from extender.inspection.json_views import JsonObject, if_any
+from extender.inspection.queue.variant_view import show_reserved
 from extender.queue.variants.sentences import shape_sentence
 from extender.queue.variants.windows import Window, WindowShape
 from extender.simulate.open_vcs import OpenVcs
@@ -95,14 +96,13 @@ def _show_window(window: Window, viewer: str | None) -> JsonObject:
 
 
 def _show_shape(one: WindowShape, viewer: str | None) -> JsonObject:
-    reserved = one.reserved_for if viewer is None else None
     return {
         "members": one.members,
         "leafCellsPerMember": one.leaf_cells,
         "leafCells": one.total,
         **({"orMore": True} if one.is_most else {}),
         **if_any("until", None if one.until is None else moment(one.until)),
-        **if_any("reservedFor", None if reserved is None else str(reserved)),
+        **show_reserved(one.reserved_for, viewer),
         **if_any("window", one.window),
         **if_any("preempts", one.victims or None),
         "explanation": shape_sentence(one, show=moment, name=str if viewer is None else _anonymous),

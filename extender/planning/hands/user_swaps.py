@@ -140,7 +140,8 @@ class UserSwaps:
             reason, told = "Swapped", f"{user} swapped gang {gang} with gang {other}"
         else:
             reason = "NotSwapped"
-            told = f"gang {gang} is not swapped with gang {other}, as {user} asked: {state.why_not}"
+            asked = f"{user} asked to swap gang {gang} with gang {other}"
+            told = f"{asked}; that is not in force: {state.why_not}"
         pod = next((pod for pod in self._pods.of_gang(gang) if pod.is_gated), None)
         if self._told.get(gang) != told and pod is not None:
             self._told[gang] = told

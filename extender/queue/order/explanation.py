@@ -54,7 +54,7 @@ def _level(standing: Standing, queues: Queues) -> Iterator[str]:
         yield f"it is in level {standing.level_name}"
     is_swapped = standing.swap is not None and standing.swap.place is not None
     asked = f"its rank is when {'that gang' if is_swapped else 'it'} asked"
-    if standing.parts:
+    if standing.credit:
         yield f"{asked}, minus {format_duration(standing.credit)} in all"
     else:
         yield asked

@@ -61,7 +61,7 @@ class Variant:
     expected: float | None = None
     """When it can start, in seconds since 1970, if that is later than now."""
     reservation: GangKey | None = None
-    """The gang for which the cells that it uses are reserved."""
+    """The gang or, without namespace, the advance reservation for which its cells are reserved."""
     until: float | None = None
     """When these cells are needed, or a window begins."""
     window: str | None = None

@@ -52,23 +52,26 @@ def _start(one: Variant, variants: Variants, *, show: ShowTime, name: ShowGang) 
     if one.start is StartKind.PREEMPTING:
         victims = f"{count_of(one.victims, 'gang')} that it preempts {_have(one.victims)} ended"
         told = f"it starts once {victims}"
-        return f"{told}{_deleted(one)}"
+        return f"{told}{_deleted(one)}{_ending(one, show=show, name=name)}"
     if one.start is StartKind.EARLIER:
         return _earlier(one.expected or 0.0, variants, show)
+    return f"it starts now{_deleted(one)}{_ending(one, show=show, name=name)}"
+
+
+def _ending(one: Variant, *, show: ShowTime, name: ShowGang) -> str:
     if one.until is None:
-        return f"it starts now{_deleted(one)}"
-    if one.reservation is None:
-        began = f"when the window {one.window} begins"
-        return f"it starts now{_deleted(one)}, and ends before {show(one.until)}, {began}"
-    return (
-        f"it starts now{_deleted(one)}, and ends before {show(one.until)}, when its leaf cells are "
-        f"needed for {_owner(one.reservation, name)}"
-    )
+        return ""
+    when = f"when the maintenance window {one.window} begins"
+    if one.reservation is not None:
+        when = f"when its leaf cells are needed for {_owner(one.reservation, name)}"
+    return f", and ends before {show(one.until)}, {when}"
 
 
 def _owner(gang: GangKey, name: ShowGang) -> str:
-    """Name a reservation: an entry of the document has no namespace."""
-    return f"the reservation of {name(gang)}" if gang.namespace else f"the window {gang.name}"
+    """Name a reservation: an advance reservation has no namespace."""
+    if gang.namespace:
+        return f"the reservation of {name(gang)}"
+    return f"the advance reservation {gang.name}"
 
 
 def _have(number: int) -> str:
@@ -91,7 +94,7 @@ def shape_sentence(one: WindowShape, *, show: ShowTime, name: ShowGang) -> str:
         return f"{what} can start now, without a time limit"
     when = f"{what} can start now, and must end before {show(one.until)}, when"
     if one.reserved_for is None:
-        return f"{when} the window {one.window} of the Queues document begins"
+        return f"{when} the maintenance window {one.window} begins"
     return f"{when} leaf cells are needed for {_owner(one.reserved_for, name)}"
 
 

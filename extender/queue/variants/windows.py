@@ -49,9 +49,9 @@ class WindowShape:
     until: float | None = None
     """The moment before which the gang must end, in seconds since 1970; None: it need not."""
     reserved_for: GangKey | None = None
-    """The gang for which the cells are reserved."""
+    """The gang or, without namespace, the advance reservation for which the cells are reserved."""
     window: str | None = None
-    """The advance reservation or maintenance window of the document that begins then."""
+    """The maintenance window that begins then."""
     victims: int = 0
     """The number of opportunistic gangs that end for it."""
     is_most: bool = False
@@ -178,8 +178,7 @@ class _Plans:
         """Say what the cells of a decision are needed for first."""
         if self._guard.binding:
             used = self._guard.reserved_for(decision)
-            owner = {"window": used.entry} if used.entry else {"reserved_for": used.gang}
-            shape = replace(shape, until=used.deadline, **owner)
+            shape = replace(shape, until=used.deadline, reserved_for=used.gang)
         nodes = (place.node for place in (decision.placement, *decision.others))
         for window in (
             self._guard.maintained[node] for node in nodes if node in self._guard.maintained

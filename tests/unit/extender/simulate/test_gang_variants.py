@@ -4,6 +4,7 @@ from json import dumps
 from typing import Any
 
 from extender.inspection.queue.variant_view import show_variants
+from extender.queue.reserve.model import entry_key
 from extender.queue.variants.model import (
     Change,
     ChangeKind,
@@ -147,6 +148,26 @@ def test_names_of_other_gangs_are_for_readers_of_the_whole_queue() -> None:
             f"1970-01-01T00:16:40Z, when its leaf cells are needed for the reservation of {name}"
         )
         assert ("reservedFor" in shown) is (viewer is None)
+
+
+def test_a_variant_that_preempts_is_told_by_when_it_ends() -> None:
+    variant = Variant(
+        change=Change(kind=ChangeKind.MEMBERS, before=4, after=2),
+        start=StartKind.PREEMPTING,
+        victims=1,
+        reservation=entry_key("nightly"),
+        until=1000.0,
+    )
+    (shown,) = show_variants(Variants(at=0.0, found=(variant,)), viewer="alice")[
+        "whatWouldChangeIt"
+    ]["variants"]
+    assert shown["explanation"] == (
+        "with 2 members instead of 4 it starts once 1 gang that it preempts has ended, and ends "
+        "before 1970-01-01T00:16:40Z, when its leaf cells are needed for the advance reservation "
+        "nightly"
+    )
+    assert shown["advanceReservation"] == "nightly"
+    assert "reservedFor" not in shown
 
 
 def test_a_variant_is_shown_as_the_alternative_that_would_allow_it() -> None:

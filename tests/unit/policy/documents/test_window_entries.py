@@ -109,7 +109,7 @@ def test_a_reservation_beyond_the_promise_is_refused_with_the_sum() -> None:
     (problem, again) = promise_problems(queues.reservations, _CAPACITY)
     assert problem.path == "reservations[0]"
     assert problem.message == (
-        'reservations at 2026-11-20T20:00:00Z need a 8 + b 16 = 24 leaf cells, but VC "lab" was '
+        'reservations at 2026-11-20T20:00:00Z need 24 leaf cells (a 8 + b 16), but VC "lab" was '
         "promised 16; ask for less, for another time, or raise the promise in the Cluster document"
     )
     assert again.path == "reservations[1]"
@@ -138,7 +138,7 @@ def _typed(name: str, leaf_type: str, *, members: int) -> str:
         ([_typed("a", "A100", members=2), _typed("v", "V100", members=2)], []),
         (
             [_typed("a", "A100", members=2), _typed("b", "A100", members=1)],
-            ["need a 16 + b 8 = 24 leaf cells of type A100, but"] * 2,
+            ["need 24 leaf cells of type A100 (a 16 + b 8), but"] * 2,
         ),
         (
             [
@@ -146,7 +146,7 @@ def _typed(name: str, leaf_type: str, *, members: int) -> str:
                 _typed("v", "V100", members=1),
                 _reservation("b", members=2),
             ],
-            ["need a 16 + v 8 + b 16 = 40 leaf cells, but"] * 3,
+            ["need 40 leaf cells (a 16 + v 8 + b 16), but"] * 3,
         ),
     ],
     ids=["any type beside one", "both types", "one type too often", "all types too often"],

@@ -145,9 +145,9 @@ async def test_an_advance_reservation_beyond_the_promise_is_refused() -> None:
     reviews = _reviews(webhook, seen=seen)
     refused = await reviews.validate(a_review(a_policy_map("queues", _reserving(3)), user="root"))
     assert refused.message == (
-        "ConfigMap queues: reservations[0]: reservations at 2026-11-20T20:00:00Z need nightly 24 "
-        'leaf cells, but VC "default" was promised 16; ask for less, for another time, or raise '
-        "the promise in the Cluster document"
+        "ConfigMap queues: reservations[0]: reservations at 2026-11-20T20:00:00Z need 24 leaf "
+        'cells (nightly 24), but VC "default" was promised 16; ask for less, for another time, or '
+        "raise the promise in the Cluster document"
     )
     document = a_review(a_policy_map("queues", _reserving(2)), user="root")
     assert (await reviews.validate(document)).is_allowed

@@ -108,8 +108,8 @@ async def test_a_swap_waits_for_both_gangs_and_says_why() -> None:
         assert await world.order() == ["b", "c"]
         assert world.events.written[0].reason == "NotSwapped"
         assert world.events.written[0].message == (
-            "gang lab/c is not swapped with gang lab/a, as its owner alice asked: gang lab/a does "
-            "not wait for cells"
+            "its owner alice asked to swap gang lab/c with gang lab/a; that is not in force: gang "
+            "lab/a does not wait for cells"
         )
         world.plans.pods.upsert(_pod("a"))
         assert await world.order() == ["c", "b", "a"]

@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 from extender.cells.views.listings import run_to_end
+from extender.inspection.queue.queue_view import show_standing
 from extender.queue.order.explanation import explain_ahead, explain_bound, explain_standing
 from extender.queue.order.facts import QueueFacts
 from extender.queue.order.gang_order import GangOrder
@@ -106,6 +107,13 @@ def test_a_gang_of_an_upper_level_is_ahead_by_its_level() -> None:
     order = GangOrder(queues(_DOCUMENT), CLASSES)
     behind, ahead = (order.standing(facts(user=user), now=0.0) for user in ("alice", "root"))
     assert explain_ahead(behind, ahead, name="x") == "x is ahead: it is in level urgent"
+    listed = run_to_end(
+        list_gangs(
+            (one, order.standing(one, now=0.0)) for one in (facts("a", user="root"), facts())
+        )
+    )
+    shown = show_standing(listed[facts().gang], order.queues, awaits_quota=False)
+    assert shown["ahead"] == {"gang": "ns/a", "level": "urgent"}, "ranks of levels say nothing"
 
 
 def test_gangs_of_one_rank_are_told_what_decides() -> None:
@@ -127,6 +135,14 @@ def test_a_gang_that_did_not_use_its_places_is_told_why_it_is_behind() -> None:
     order = GangOrder(one_level("priority"), CLASSES)
     behind, ahead = (order.standing(facts(asked=asked), now=9.0) for asked in (1.0, 2.0))
     assert explain_ahead(behind, ahead, name="x").startswith("x is ahead once: this gang did not")
+
+
+def test_a_gang_whose_factors_are_worth_nothing_is_ranked_by_when_it_asked() -> None:
+    order = GangOrder(one_level("priority"), CLASSES)
+    assert _explain(order, facts(class_name="oppo")) == [
+        "its rank is when it asked",
+        "class oppo is worth 0 s of at most 168 h",
+    ]
 
 
 def test_a_formula_that_fails_for_a_gang_is_told() -> None:

@@ -108,7 +108,7 @@ def test_a_shorter_limit_lets_a_gang_start_before_maintenance() -> None:
     assert waiting not in world.started
     assert told(find_variants(world, waiting))[1:] == [
         "with activeDeadlineSeconds of at most 3660 it starts now, and ends before 4700, when the "
-        "window power begins",
+        "maintenance window power begins",
     ]
 
 

@@ -98,7 +98,7 @@ def test_nodes_are_of_use_until_their_maintenance_begins() -> None:
     )
     assert shape_sentence(found.shapes[-1], show=str, name=str) == (
         "3 members with 4 leaf cells each can start now, and must end before 9000.0, when the "
-        "window power of the Queues document begins"
+        "maintenance window power begins"
     )
 
 
