@@ -58,6 +58,9 @@ def _warnings(policy: Policy, texts: Sequence[PolicyText]) -> Iterator[Problem]:
     rules = [found.source for found in texts if found.kind is DocumentKind.RULES]
     for warning in policy.rule_warnings():
         yield _in_file(rules[0], warning)
+    queues = [found.source for found in texts if found.kind is DocumentKind.QUEUES]
+    for warning in policy.queue_warnings():
+        yield _in_file(queues[0], warning)
 
 
 def split_documents(text: str) -> Iterator[str]:

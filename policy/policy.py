@@ -25,6 +25,7 @@ from policy.errors import Problem
 from policy.identity.identity import Identity
 from policy.parser import DocumentKind
 from policy.queues.queues import DEFAULT_QUEUES, Queues
+from policy.queues.unknown_groups import find_unknown_groups
 from policy.quotas.billing import with_billing
 from policy.quotas.quota_table import QuotaTable
 from policy.rules.never_matching import find_never_matching
@@ -70,6 +71,11 @@ class Policy:
         """Return what is wrong with rules, and does no harm."""
         vcs = self.cluster.vc_names if self.cluster else None
         return list(find_never_matching(self.rules, vcs=vcs))
+
+    def queue_warnings(self) -> list[Problem]:
+        """Return what is wrong with the order of the queue, and does no harm."""
+        groups = [group.name for group in self.quotas.groups]
+        return list(find_unknown_groups(self.queues, groups=groups))
 
 
 def build(documents: Documents) -> Policy:

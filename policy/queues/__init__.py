@@ -17,6 +17,7 @@ Ranks of actual gangs are computed in `extender.queue.order`; the document is re
     moments     Times that users write, within the range that can be told.
     queues      `Queues` and its parts; `DEFAULT_QUEUES` applies without a document.
     swaps       Swaps: two gangs exchange their places.
+    unknown_groups  Groups that are named and have no quotas: warnings.
     who         Which gangs a level takes.
     windows     Advance reservations and maintenance windows.
 """

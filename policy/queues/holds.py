@@ -25,6 +25,8 @@ _LONGEST: Final = 256
 _EXAMPLE: Final = "2026-11-20T08:00:00Z"
 _MISSPELT: Final = re.compile(r"(until|after) *[=:]", re.IGNORECASE)
 """What a part of a hold begins with that says when it ends, but is not read."""
+_UNKNOWN: Final = re.compile(r"[A-Za-z]+=")
+"""What a part after the reason begins with that means to say when it ends."""
 _NAMESPACE: Final = re.compile(r"[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?")
 
 
@@ -81,6 +83,9 @@ def parse_hold(text: str) -> Hold:
     misspelt = next((found[1].lower() for one in others if (found := _MISSPELT.match(one))), None)
     if misspelt is not None:
         raise ValueError(f"must write {misspelt}= without spaces and in small letters")
+    unknown = next((found[0] for one in parts[1:] if (found := _UNKNOWN.match(one))), None)
+    if unknown not in (None, _UNTIL, _AFTER):
+        raise ValueError(f"{unknown} is neither {_UNTIL} nor {_AFTER}")
     reason = "; ".join(others)
     if not reason:
         raise ValueError('must give a reason, such as "data is copied"')

@@ -105,11 +105,13 @@ class PolicyReviews:
             raise SpecError([Problem(f"{source}: {one.path}", one.message) for one in problems])
 
     def _warn(self, config_map: Object, policy: Policy) -> list[str]:
-        """Return warnings about rules that match no gang, when the change has made them so."""
-        known = self._policies.policy.rule_warnings()
-        found = [one for one in policy.rule_warnings() if one not in known]
-        if _label(config_map) == DocumentKind.RULES.label:
-            found = policy.rule_warnings()
+        """Return warnings about what matches no gang: all of the document, and what is new."""
+        before, label = self._policies.policy, _label(config_map)
+        rules, queues = policy.rule_warnings(), policy.queue_warnings()
+        known = [] if label == DocumentKind.RULES.label else before.rule_warnings()
+        found = [one for one in rules if one not in known]
+        known = [] if label == DocumentKind.QUEUES.label else before.queue_warnings()
+        found += [one for one in queues if one not in known]
         told = [f"cellgate: {one}" for one in found]
         return [*told[:_MAX_WARNINGS], *_more(told)]
 

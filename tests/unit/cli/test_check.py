@@ -143,6 +143,20 @@ def test_what_has_no_effect_is_a_warning(
     assert last.startswith("ok: policy version ")
 
 
+def test_a_group_without_quotas_in_the_queues_document_is_a_warning(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "queues.yaml"
+    path.write_text(
+        "apiVersion: cellgate.io/v1\nkind: Queues\nlevels: [{name: all, strategy: fifo}]\n"
+        "groupLevels: {gold: [vision]}\n"
+    )
+    assert _check(path) is Exit.OK
+    told, _ = capsys.readouterr().out.splitlines()
+    reason = 'no gang is charged to group "vision": no Quotas document has groups'
+    assert told == f"warning: {path}: groupLevels.gold: {reason}"
+
+
 def test_a_rule_that_matches_no_gang_is_a_warning(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -127,6 +127,7 @@ async def test_a_hold_without_a_record_is_refused() -> None:
         ("x; after=bert", 'after= must be <namespace>/<gang>, not "bert"'),
         ("x; after=../../secrets", 'after= must be <namespace>/<gang>, not "../../secrets"'),
         ("x; after=LAB/bert", 'after= must be <namespace>/<gang>, not "LAB/bert"'),
+        ("x; untill=2026-11-20T08:00:00Z", "untill= is neither until= nor after="),
         ("x; until = 2026-11-20T08:00:00Z", "must write until= without spaces and in small"),
         ("x; After=lab/bert-1", "must write after= without spaces and in small"),
         ("x; after=lab/bert-0", "must not wait for the end of its own gang"),

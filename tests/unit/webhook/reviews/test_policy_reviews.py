@@ -221,3 +221,30 @@ async def test_a_rule_that_matches_no_gang_is_told_at_kubectl_apply() -> None:
             "cellgate: rules[0].vc: the rule never matches: ^labs$ is found in none of the VCs lab",
         ],
     )
+
+
+async def test_a_group_to_which_no_gang_is_charged_is_told_at_kubectl_apply() -> None:
+    """A misspelt group takes no gang, and what is reserved for it is of use to nobody."""
+    text = f"""{HEAD}Queues
+levels: [{{name: urgent, who: {{groups: [vison]}}, strategy: fifo}},
+         {{name: all, strategy: fifo, promoteAfter: 1d}}]
+groupLevels: {{gold: [vision, nlp]}}
+fairShare: {{weights: {{speech: 2}}}}
+reservations:
+- {{name: nightly, vc: lab, leafCells: 4, who: {{groups: [nlp]}},
+   from: "2026-11-20T20:00:00Z", until: "2026-11-21T06:00:00Z"}}
+"""
+    documents = {"cluster": hived_text(lab=4)}
+    quotas = f"{HEAD}Quotas\ngroups: [{{name: vision, limits: {{leafCells: 8}}}}]"
+    review = a_review(a_policy_map("queues", text), user="root")
+    answer = await _reviews(Webhook(policies={**documents, "quotas": quotas})).validate(review)
+    why = "the groups with quotas are vision"
+    assert list(answer.warnings) == [
+        f'cellgate: levels[0].who.groups: no gang is charged to group "vison": {why}',
+        f'cellgate: groupLevels.gold: no gang is charged to group "nlp": {why}',
+        f'cellgate: fairShare.weights: no gang is charged to group "speech": {why}',
+        f'cellgate: reservations[0].who.groups: no gang is charged to group "nlp": {why}',
+    ]
+    answer = await _reviews(Webhook(policies=documents)).validate(review)
+    assert "no Quotas document has groups" in answer.warnings[0]
+    assert len(answer.warnings) == 5
