@@ -38,7 +38,7 @@ class Expectation:
 
     def run_time(self, *, elapsed: float, quantile: float, limit: float | None = None) -> RunTime:
         """Return what is left of a run after some time; `limit` is what is left until its limit."""
-        longest = None if self.longest is None else max(0.0, self.longest - elapsed)
+        longest = self._longest_left(elapsed)
         if self.curve is None:
             told = replace(NOTHING_KNOWN, high=longest, limit=limit)
             return told if longest is None else replace(told, source="the longest run of its class")
@@ -65,10 +65,15 @@ class Expectation:
         if self.curve is not None:
             curve = self.curve
             return lambda share, _: _least(curve.left(elapsed, share), limit)
-        longest = None if self.longest is None else max(0.0, self.longest - elapsed)
+        longest = self._longest_left(elapsed)
         known = [one for one in (longest, limit) if one is not None]
         bound = min(known) if known else None
         return lambda *_: bound
+
+    def _longest_left(self, elapsed: float) -> float | None:
+        """Return what is left of the longest run; None for a run that has proved that wrong."""
+        left = None if self.longest is None else self.longest - elapsed
+        return left if left is not None and left > 0.0 else None
 
 
 def expect(

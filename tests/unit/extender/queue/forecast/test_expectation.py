@@ -33,6 +33,17 @@ def test_the_longest_run_of_the_class_is_assumed() -> None:
     assert expected.draw(elapsed=600)(0.5, 0) == 3000
 
 
+def test_a_run_that_is_longer_than_the_assumed_longest_is_not_expected_to_end_at_once() -> None:
+    """Else each reservation behind it is put off every half minute, and told so."""
+    known = expect(_forecast(6), estimate=None, longest=900)
+    time = known.run_time(elapsed=1200, quantile=0.9)
+    assert time.median is not None
+    assert time.median > 30
+    unknown = expect(None, estimate=None, longest=900)
+    assert unknown.run_time(elapsed=1200, quantile=0.9).ends_within is None
+    assert unknown.draw(elapsed=1200)(0.5, 0) is None
+
+
 def test_own_history_counts_before_the_estimate() -> None:
     time = expect(_forecast(6), estimate=7200, longest=None).run_time(elapsed=0, quantile=0.9)
     assert time.median == pytest.approx(600, rel=0.05)
