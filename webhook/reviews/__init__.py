@@ -6,6 +6,7 @@ only.
 
     pod_reviews        new pods: decide the class, charge, record, write the decision into the pod
     pod_workloads      the workload of a new pod, by its owners, and whether its gang has one
+    unknown_marks      labels and annotations of ours that are misspelt: warnings
     young_namespaces   reads namespaces that were created a moment ago
     group_search       finds the PodGroup of a pod: in memory, or at the API server
     rollouts           Deployments and StatefulSets whose gang is never complete, or never updated

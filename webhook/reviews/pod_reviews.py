@@ -43,6 +43,7 @@ from webhook.reviews.group_search import find_group
 from webhook.reviews.live_members import check_room
 from webhook.reviews.pod_workloads import PodWorkloads
 from webhook.reviews.preemption_advice import Advice
+from webhook.reviews.unknown_marks import warn_of_unknown
 from webhook.reviews.young_namespaces import YoungNamespaces
 from webhook.wire import ALLOWED, ReviewRequest, ReviewResponse
 
@@ -128,6 +129,8 @@ class PodReviews:
             self._recorder.note_invalid()
             raise
         told = self._when(request, decision) if decision.is_new else ()
+        if not is_checked:
+            told = (*told, *warn_of_unknown(review.object))
         return respond_to_pod(
             review.object,
             asked=obj,
@@ -162,7 +165,7 @@ class PodReviews:
         self._admitter.check_forms(request.charge)
         decision = self._admitter.preview(request.charge)
         advice = advise(decision.gang_class, request.shaped.ignores_disruptions)
-        told = self._when(request, decision)
+        told = (*self._when(request, decision), *warn_of_unknown(obj))
         warnings = (*request.shaped.warnings, *never, *advice.warnings, *told)
         return respond_with(decision, patch=advice.patch, warnings=warnings)
 

@@ -50,6 +50,7 @@ from webhook.reviews.pod_templates import (
 )
 from webhook.reviews.preemption_advice import PreemptionAdvice
 from webhook.reviews.rollouts import check_rollout
+from webhook.reviews.unknown_marks import warn_of_unknown
 from webhook.wire import ALLOWED, ReviewRequest, ReviewResponse, UserInfo
 
 _UNKNOWN_ORDER: Final = (
@@ -117,6 +118,7 @@ class TemplateReviews:
                 patch += [] if stamp is None else change.template.stamp_patch(stamp)
         if review.operation == "CREATE":
             patch += elastic_patch(review.object)
+            warnings += warn_of_unknown(review.object) if changes else ()
         if creates_unknown(review.object, [change.template.content for change in changes]):
             warnings.append(_UNKNOWN_ORDER.format(kind=review.object.get("kind")))
         for change in changes:
