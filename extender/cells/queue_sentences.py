@@ -41,7 +41,7 @@ def reserved(
 
 
 _BEFORE_A_WINDOW: Final = (
-    "starts once the window is over or other leaf cells are free, or before the window if it is "
+    "starts once that time is over or other leaf cells are free, or, before it begins, if it is "
     "expected to end in time: set a limit with `activeDeadlineSeconds`"
 )
 

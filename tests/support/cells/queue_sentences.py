@@ -178,15 +178,15 @@ QUEUE_SENTENCES: dict[Callable[[], Decision | Reason], tuple[ReasonCode, str]] =
         ReasonCode.MAINTENANCE,
         "gang ns/bert needs 2 x 8 leaf cells; node gpu-1, which it could use, is "
         "in maintenance window firmware from 2026-11-20T20:00:00Z until 2026-11-21T06:00:00Z; "
-        "starts once the window is over or other leaf cells are free, or before the window if it "
+        "starts once that time is over or other leaf cells are free, or, before it begins, if it "
         "is expected to end in time: set a limit with `activeDeadlineSeconds`",
     ),
     requests.reserved_ahead: (
         ReasonCode.RESERVED_AHEAD,
         "gang ns/bert needs 2 x 8 leaf cells; the leaf cells that it could use "
         "are reserved for other gangs from 2026-11-20T20:00:00Z until 2026-11-21T06:00:00Z by the "
-        "advance reservation firmware; starts once the window is over or other leaf cells are "
-        "free, or before the window if it is expected to end in time: set a limit with "
+        "advance reservation firmware; starts once that time is over or other leaf cells are "
+        "free, or, before it begins, if it is expected to end in time: set a limit with "
         "`activeDeadlineSeconds`",
     ),
     requests.unknown_class: (

@@ -216,4 +216,4 @@ def test_every_code_has_a_sentence() -> None:
 def test_another_sentence_is_another_version_of_the_wording() -> None:
     texts = sorted(text for _, text in SENTENCES.values())
     told = "raise WORDING if a sentence has changed; a sentence that is new needs no new version"
-    assert (WORDING, zlib.crc32("\n".join(texts).encode())) == (7, 991179536), told
+    assert (WORDING, zlib.crc32("\n".join(texts).encode())) == (8, 1014642163), told
