@@ -16,7 +16,6 @@ from random import Random
 from typing import Final
 
 _DAY: Final = 86400.0
-_WEEK: Final = 7 * _DAY
 # What counts of the whole trace: before and after it the cluster is far from full.
 _COUNTED: Final = (datetime(2017, 9, 25, tzinfo=UTC), datetime(2017, 12, 11, tzinfo=UTC))
 # Four weeks whose load is that of the whole: 0.91 of 512 leaf cells.

@@ -35,7 +35,6 @@ class EndWay(StrEnum):
 class GangEnd:
     """One end of a gang for another gang."""
 
-    gang: GangKey
     workload: Workload | None
     why: str
     way: EndWay
@@ -102,9 +101,7 @@ class GangEnds:
         last = self._last.get(gang)
         if last is not None and (last.why, last.workload) == (why, pod.workload) and key is None:
             return  # the other pods of the gang
-        self._last[gang] = GangEnd(
-            gang=gang, workload=pod.workload, why=why, way=way, at=self._clock.now()
-        )
+        self._last[gang] = GangEnd(workload=pod.workload, why=why, way=way, at=self._clock.now())
         workload = {"workload": pod.workload.mark} if pod.workload is not None else {}
         self._cluster.journal.note(
             RowKind.PREEMPTION,

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
-from state.history.facts import GangFacts, Prediction
+from state.history.facts import Prediction
 
 WHOLE_OUTCOMES: Final = ("succeeded", "failed", "deleted")
 """How runs end by themselves, or by their owner; others were cut short."""
@@ -48,22 +48,3 @@ class PredictionError:
     """The share of outcomes that were off by a factor of at most two."""
     covered: float
     """The share of outcomes inside the interval."""
-
-
-def to_past(facts: GangFacts) -> PastRun | None:
-    """Return what predictions need of a run; None if it has not begun and ended."""
-    if facts.started_at is None or facts.ended_at is None:
-        return None
-    return PastRun(
-        run=facts.run,
-        gang=facts.gang,
-        user_name=facts.user_name,
-        vc=facts.vc,
-        workload=facts.workload,
-        image=facts.image,
-        leaf_count=facts.leaf_count,
-        outcome=facts.outcome,
-        started_at=facts.started_at,
-        ended_at=facts.ended_at,
-        start=facts.predictions.get("start"),
-    )

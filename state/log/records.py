@@ -26,7 +26,6 @@ class RowKind(StrEnum):
     """The subject of a row. Other words are allowed, and count as decisions."""
 
     ADMISSION = "admission"
-    ORDERING = "ordering"
     PLACEMENT = "placement"
     PREEMPTION = "preemption"
     BIND = "bind"

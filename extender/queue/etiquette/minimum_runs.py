@@ -25,10 +25,6 @@ class MinimumRuns:
         """Gangs that have started since the last update."""
         self._ends: list[tuple[float, GangKey]] = []
 
-    def started(self, gang: GangKey) -> float | None:
-        """Return when a gang started; None if it does not run."""
-        return self._started.get(gang)
-
     def minimum_run(self, gang: GangKey) -> int:
         """Return the minimum run that protects a gang, in seconds; 0 if none does."""
         return self._told.get(gang, 0)

@@ -32,7 +32,6 @@ class Forecast:
 
     curve: Curve
     kind: KeyKind
-    method: str
     runs: int
     usual: float
     recent: float
@@ -132,7 +131,6 @@ class RunTimeBook:
                 scores=self._calibration.scores(size),
             ),
             kind=kind,
-            method="last 3" if is_recent else "last 50",
             runs=estimate.runs,
             usual=estimate.usual,
             recent=estimate.recent,

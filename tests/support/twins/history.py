@@ -8,7 +8,7 @@ from statistics import median
 
 from policy.errors import BackendError
 from state.history.facts import RUN_TIME, START, Certainty, GangFacts, Prediction, RunTable
-from state.history.predictions import WHOLE_OUTCOMES, PastRun, PredictionError, to_past
+from state.history.predictions import WHOLE_OUTCOMES, PastRun, PredictionError
 from state.history.runs import KEEP_DAYS, Hours, RecordedPod, RunFilter, RunPosition, StoredRun
 
 _SECONDS_PER_HOUR = 3600
@@ -98,7 +98,7 @@ class MemoryHistory:
     async def past_runs(self, limit: int, *, before: PastRun | None = None) -> list[PastRun]:
         """Return runs that had begun and have ended, the last end first, before another one."""
         self._check_available()
-        found = sorted(filter(None, map(to_past, self.runs.values())), key=_end, reverse=True)
+        found = sorted(filter(None, map(_past_run, self.runs.values())), key=_end, reverse=True)
         return [run for run in found if before is None or _end(run) < _end(before)][:limit]
 
     async def prediction_errors(
@@ -214,3 +214,22 @@ def _no_hours(whose: tuple[str | None, ...]) -> Hours:
 
 def _nulls_last(values: tuple[str | None, ...]) -> list[tuple[bool, str]]:
     return [(value is None, value or "") for value in values]
+
+
+def _past_run(facts: GangFacts) -> PastRun | None:
+    """Return what predictions need of a run; None if it has not begun and ended."""
+    if facts.started_at is None or facts.ended_at is None:
+        return None
+    return PastRun(
+        run=facts.run,
+        gang=facts.gang,
+        user_name=facts.user_name,
+        vc=facts.vc,
+        workload=facts.workload,
+        image=facts.image,
+        leaf_count=facts.leaf_count,
+        outcome=facts.outcome,
+        started_at=facts.started_at,
+        ended_at=facts.ended_at,
+        start=facts.predictions.get("start"),
+    )
