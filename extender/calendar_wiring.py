@@ -2,11 +2,11 @@
 
 from extender.inspection.queue.calendar_routes import CalendarRoutes
 from extender.outcomes.pod_events import PodEvents
+from extender.planning.maintenance.concerned_gangs import ConcernedGang, find_concerned
+from extender.planning.maintenance.window_nodes import WindowNodes
+from extender.planning.maintenance.window_notices import WindowNotices
 from extender.planning.planning_loop import PlanningLoop
 from extender.planning.promise_keeper import PromiseKeeper
-from extender.planning.windows.concerned_gangs import ConcernedGang, find_concerned
-from extender.planning.windows.window_nodes import WindowNodes
-from extender.planning.windows.window_notices import WindowNotices
 from extender.wiring import ExtenderState
 from policy.queues.windows import MaintenanceWindow
 

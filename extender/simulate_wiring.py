@@ -2,8 +2,8 @@
 
 from extender.forecasts.submitted_gang import SubmittedGangs
 from extender.inspection.queue.window_routes import WindowRoutes
+from extender.queue.variants.start_windows import WindowSearch
 from extender.queue.variants.trials import Trials
-from extender.queue.variants.windows import WindowSearch
 from extender.simulate.admission import AdmissionSimulator
 from extender.simulate.gang_variants import GangVariants
 from extender.simulate.open_vcs import OpenVcs

@@ -30,9 +30,9 @@ from extender.outcomes.pod_events import PodEvents
 from extender.outcomes.reclaims import Reclaims
 from extender.outcomes.refused_nodes import RefusedNodes
 from extender.planning.class_raiser import ClassRaiser
-from extender.planning.etiquette.run_protection import RunProtection
 from extender.planning.pod_ranks import PodRanks
 from extender.planning.quota_queue import QuotaQueue
+from extender.planning.run_protection import RunProtection
 from extender.queue.order.gang_order import GangOrder
 from extender.room.cluster_room import ClusterRoom
 from extender.room.fitting_nodes import FittingNodes

@@ -32,12 +32,12 @@ from webhook.records.decision_recorder import DecisionRecorder
 from webhook.records.limit_changes import LimitChanges
 from webhook.records.pending_events import PendingEvents
 from webhook.records.refusal_log import RefusalLog
-from webhook.reviews.hands.user_reviews import UserReviews, build_user_reviews
 from webhook.reviews.pod_group_reviews import PodGroupReviews
 from webhook.reviews.pod_reviews import PodReviews
 from webhook.reviews.policy_reviews import PolicyReviews
 from webhook.reviews.preemption_advice import PreemptionAdvice
 from webhook.reviews.template_reviews import TemplateReviews
+from webhook.reviews.user_requests.user_reviews import UserReviews, build_user_reviews
 from webhook.settings import WebhookSettings
 
 _PROBE_SCOPE: Final = Scope(UserName("nobody"))

@@ -17,8 +17,8 @@ from extender.queue.ports import UnknownRunTimes
 from extender.queue.queued_gang import QueuedGang
 from extender.queue.variants.model import Options
 from extender.queue.variants.search import VariantSearch
+from extender.queue.variants.start_windows import WindowSearch
 from extender.queue.variants.trials import Trials
-from extender.queue.variants.windows import WindowSearch
 from policy.submission import GangKey, LeafType, PodUid, VcName
 from tests.support.queue.engine_cells import EngineCells
 from tests.support.queue.unlimited_nodes import UnlimitedNodes

@@ -7,12 +7,11 @@ Imported by the wiring and by `verbs`, which answer planned pods from their leas
 action_executor  Executes what the planner asks for: pods are released, nominated and ended.
 class_raiser     Gangs that quotas lowered; they are raised when the quotas have room.
 cluster_cells    The engine as the planner uses it.
-etiquette        How running gangs are protected from preemption.
-hands            What users do to their own gangs while these wait.
 held_calls       Bind calls of kube-scheduler that are held, and pods that are being bound.
 held_pods        Pods that are not planned yet: they wait for quota, a PodGroup, a class, a gate.
 pending_writes   Pods that are being written to at this moment.
 pod_ranks        The rank of a gang that waits for quota, from its pods.
+maintenance      Maintenance windows: their nodes, and the gangs that they concern.
 planning_loop    The loop: pods and nodes go in, patches and deletions come out.
 promise_keeper   Reservations: owners are told, and the promise ledger is kept.
 promise_rows     Reservations as documents of the promise ledger.
@@ -21,5 +20,6 @@ queued_pods      Pods as the planner sees them.
 silent_schedulers  Schedulers that pods name and that ask nothing.
 quota_queue      Gangs that wait for quota; they are planned once they are charged.
 raise_rules      Whether the policy allows a raise, within which limits, and its sentences.
-windows          Maintenance windows: their nodes, and the gangs that they concern.
+run_protection   Which running gangs are protected by the minimum run; the engine is told.
+user_requests    What users do to their own gangs while these wait.
 """

@@ -12,8 +12,8 @@ from typing import Final
 from extender.cells.model import Reason, ReasonCode
 from extender.cells.wording import explain
 from extender.feeds.requests import single_gang
-from extender.planning.hands.user_holds import UserHolds
 from extender.planning.quota_queue import QuotaQueue
+from extender.planning.user_requests.user_holds import UserHolds
 from kube.read.managed_pod import ManagedPod
 from policy.errors import RequestError
 from policy.submission import GangKey, PodUid

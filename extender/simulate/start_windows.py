@@ -5,7 +5,7 @@ from typing import Final
 
 from extender.cells.model import OPPORTUNISTIC
 from extender.cluster.reader import ClusterReader
-from extender.queue.variants.windows import Window, WindowSearch
+from extender.queue.variants.start_windows import StartWindow, WindowSearch
 from extender.simulate.search_turns import SearchTurns
 from policy.submission import DEFAULT_VC, LeafType, VcName
 from policy.topology import ChainName, Topology
@@ -35,7 +35,7 @@ class StartWindows:
         self._cluster = cluster
         self._now = now
         self._turns = SearchTurns()
-        self._known: ExpiringMap[_Question, Window] = ExpiringMap(
+        self._known: ExpiringMap[_Question, StartWindow] = ExpiringMap(
             _MOST_KEPT, seconds=_KEPT_SECONDS, monotonic=monotonic
         )
 
@@ -53,11 +53,11 @@ class StartWindows:
         chains = (promise.chain for promise in topology.vcs[vc].promises)
         return any(_is_of(topology, chain, leaf_type) for chain in chains)
 
-    async def find(self, vc: VcName | None, leaf_type: LeafType) -> Window:
+    async def find(self, vc: VcName | None, leaf_type: LeafType) -> StartWindow:
         """Return what can start now as guaranteed gang of a VC; None: as opportunistic gang."""
         topology = self._cluster.topology
         if topology is None:
-            return Window(at=self._now())
+            return StartWindow(at=self._now())
         known = self._find_known(vc, leaf_type)
         if known is not None:
             return known
@@ -65,12 +65,12 @@ class StartWindows:
             known = self._find_known(vc, leaf_type)  # another caller may have asked meanwhile
             return known or await self._search_now(vc, leaf_type, topology)
 
-    def _find_known(self, vc: VcName | None, leaf_type: LeafType) -> Window | None:
+    def _find_known(self, vc: VcName | None, leaf_type: LeafType) -> StartWindow | None:
         return self._known.get((vc, leaf_type, self._cluster.version))
 
     async def _search_now(
         self, vc: VcName | None, leaf_type: LeafType, topology: Topology
-    ) -> Window:
+    ) -> StartWindow:
         version = self._cluster.version
         steps = self._search.find(
             vc=next(iter(topology.vcs), DEFAULT_VC) if vc is None else vc,

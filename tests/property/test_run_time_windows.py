@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from extender.queue.forecast.windows import Window
+from extender.queue.forecast.run_time_windows import RunTimeWindow
 
 _STEPS = st.lists(
     st.tuples(
@@ -19,21 +19,21 @@ class _Recorded:
     """A window, and all that it was told."""
 
     def __init__(self) -> None:
-        self.window = Window()
+        self.window = RunTimeWindow()
         self._told: list[tuple[str, str, float, float]] = []
 
     def tell(self, what: str, run: str, logarithm: float, at: float) -> None:
         self._told.append((what, run, logarithm, at))
         _tell(self.window, what, run, logarithm, at)
 
-    def anew(self) -> Window:
-        window = Window()
+    def anew(self) -> RunTimeWindow:
+        window = RunTimeWindow()
         for told in self._told:
             _tell(window, *told)
         return window
 
 
-def _tell(window: Window, what: str, run: str, logarithm: float, at: float) -> None:
+def _tell(window: RunTimeWindow, what: str, run: str, logarithm: float, at: float) -> None:
     match what:
         case "begin":
             window.begin(run, at=at)

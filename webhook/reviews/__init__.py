@@ -13,7 +13,7 @@ only.
     live_members       refuses a pod of a running gang that already has all its members
     template_reviews   Jobs and other workloads: stamp the submitter, preview the decision
     preemption_advice  what the preemption of a Job costs, and what to add to it
-    hands              what users do to gangs that exist: holds, swaps, deletions
+    user_requests      what users do to gangs that exist: holds, swaps, deletions
     pod_templates      pod templates inside other objects, and the submitter's stamp on them
     pod_group_reviews  new PodGroups: decide the class that their pods must have
     policy_reviews     policy ConfigMaps: is the policy valid, and may this user change it

@@ -13,9 +13,9 @@ from extender.feeds.pod_feed import PodSink
 from extender.inspection.access import OWN_ONLY
 from extender.inspection.json_views import JsonObject, if_any
 from extender.inspection.queue.reservation_view import show_reservation
+from extender.planning.maintenance.concerned_gangs import ConcernedGang
+from extender.planning.maintenance.window_notices import Concerned
 from extender.planning.promise_keeper import PromiseKeeper
-from extender.planning.windows.concerned_gangs import ConcernedGang
-from extender.planning.windows.window_notices import Concerned
 from extender.queue.reserve.calendar import Calendar
 from extender.queue.reserve.model import entry_key
 from policy.errors import RequestError

@@ -13,7 +13,7 @@ from extender.inspection.access import CALLER, OWN_ONLY
 from extender.inspection.json_views import JsonObject, if_any
 from extender.inspection.queue.variant_view import show_reserved
 from extender.queue.variants.sentences import shape_sentence
-from extender.queue.variants.windows import Window, WindowShape
+from extender.queue.variants.start_windows import StartWindow, WindowShape
 from extender.simulate.open_vcs import OpenVcs
 from extender.simulate.start_windows import StartWindows
 from policy.errors import RequestError
@@ -85,7 +85,7 @@ class WindowRoutes:
         return shown | {"opportunistic": _show_window(window, viewer)}
 
 
-def _show_window(window: Window, viewer: str | None) -> JsonObject:
+def _show_window(window: StartWindow, viewer: str | None) -> JsonObject:
     largest, single = window.largest, window.largest_on_one_node
     return {
         "computed": moment(window.at),

@@ -15,5 +15,5 @@ keys         By what a run is compared with earlier ones
 model        RunTime: how long a gang is expected to run, and how far that is known
 run_times    RunTimeBook: forecasts from ended runs
 starts       Expected starts, calibrated by outcomes
-windows      The last run times of one key
+run_time_windows  The last run times of one key
 """

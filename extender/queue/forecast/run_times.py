@@ -16,7 +16,7 @@ from typing import Final
 from extender.queue.forecast.calibration import Calibration, Curve
 from extender.queue.forecast.draws import ENOUGH, Draws, own_weight
 from extender.queue.forecast.keys import Key, KeyKind, RunKeys, size_class
-from extender.queue.forecast.windows import SHORTEST_RUN, Estimate, Window
+from extender.queue.forecast.run_time_windows import SHORTEST_RUN, Estimate, RunTimeWindow
 
 _LOSSES: Final = 200
 _LEAST_LOSSES: Final = 20
@@ -35,7 +35,7 @@ class Forecast:
     runs: int
     usual: float
     recent: float
-    windows: tuple[Window, ...] = field(compare=False, repr=False)
+    windows: tuple[RunTimeWindow, ...] = field(compare=False, repr=False)
     """What such runs took, of the most specific key first."""
 
     @property
@@ -89,7 +89,7 @@ class RunTimeBook:
 
     def __init__(self, *, most_keys: int = _MOST_KEYS) -> None:
         self._most_keys = most_keys
-        self._windows: dict[Key, Window] = {}
+        self._windows: dict[Key, RunTimeWindow] = {}
         self._going: dict[str, _Going] = {}
         self._losses: dict[int, _Losses] = {}
         self._calibration = Calibration()
@@ -113,7 +113,7 @@ class RunTimeBook:
 
     def _answer(self, keys: RunKeys, *, now: float) -> _Kept:
         forecast = self._forecast(keys, now=now)
-        used = () if forecast is None else forecast.windows
+        used = () if forecast is None else forecast.run_time_windows
         return _Kept(forecast, now, min((one.holds_until for one in used), default=inf))
 
     def _forecast(self, keys: RunKeys, *, now: float) -> Forecast | None:
@@ -181,12 +181,12 @@ class RunTimeBook:
         curve = forecast.curve
         self._calibration.add(size, (logarithm - curve.center) / curve.spread)
 
-    def _windows_of(self, keys: RunKeys) -> list[tuple[KeyKind, Window]]:
+    def _windows_of(self, keys: RunKeys) -> list[tuple[KeyKind, RunTimeWindow]]:
         """Return the windows of a run that have ended runs, the most specific first."""
         found = ((kind, self._windows.get(key)) for kind, key in keys.ladder())
         return [(kind, window) for kind, window in found if window]
 
-    def _window(self, key: Key) -> Window:
+    def _window(self, key: Key) -> RunTimeWindow:
         window = self._windows.pop(key, None)
         if window is None:
             window = _new_window(key)
@@ -196,17 +196,17 @@ class RunTimeBook:
         return window
 
 
-def _new_window(key: Key) -> Window:
+def _new_window(key: Key) -> RunTimeWindow:
     """Return a window; the most general key remembers more, for runs longer than all of others."""
     seed = 0
     for byte in repr(key).encode():
         seed = (seed * 31 + byte) % _SEEDS
     if key[0] == KeyKind.ALL.name:
-        return Window(seed=seed, longest=_MOST_GENERAL)
-    return Window(seed=seed)
+        return RunTimeWindow(seed=seed, longest=_MOST_GENERAL)
+    return RunTimeWindow(seed=seed)
 
 
-def _mixed(windows: Sequence[tuple[KeyKind, Window]], *, now: float) -> Estimate:
+def _mixed(windows: Sequence[tuple[KeyKind, RunTimeWindow]], *, now: float) -> Estimate:
     """Return the estimate of the most specific window, mixed where its runs are few."""
     places = (place for place, (_, window) in enumerate(windows) if len(window) >= ENOUGH)
     last = next(places, len(windows) - 1)

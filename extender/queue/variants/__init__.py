@@ -10,5 +10,5 @@ model      A change of a gang, and what it is good for
 search     The variants of a gang that start earlier, found by planning them
 sentences  Sentences about variants, for the owner of the gang
 trials     Plans of gangs that do not exist; nothing changes
-windows    The largest shapes that can start now, and until when
+start_windows  The largest shapes that can start now, and until when
 """

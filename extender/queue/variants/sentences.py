@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Final
 
 from extender.queue.variants.model import ChangeKind, StartKind, Variant, Variants
-from extender.queue.variants.windows import WindowShape
+from extender.queue.variants.start_windows import WindowShape
 from policy.submission import GangKey
 from policy.wording import count_of
 

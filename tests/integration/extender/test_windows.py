@@ -10,7 +10,7 @@ from aiohttp.test_utils import TestClient, TestServer
 
 from extender.inspection.access import OWN_ONLY
 from extender.inspection.queue.window_routes import WindowRoutes
-from extender.queue.variants.windows import WindowSearch
+from extender.queue.variants.start_windows import WindowSearch
 from extender.simulate.open_vcs import OpenVcs
 from extender.simulate.start_windows import StartWindows
 from policy.identity.identity import Identity, VcAccess

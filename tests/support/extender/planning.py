@@ -11,11 +11,11 @@ from extender.feeds.requests import to_member_request
 from extender.feeds.room_feed import RoomSink, follow_members
 from extender.planning.action_executor import ActionExecutor
 from extender.planning.cluster_cells import ClusterCells
-from extender.planning.hands.user_holds import UserHolds
 from extender.planning.held_calls import HeldCalls
 from extender.planning.held_pods import HeldPods
 from extender.planning.pending_writes import PendingWrites
 from extender.planning.planning_loop import PlanningLoop
+from extender.planning.user_requests.user_holds import UserHolds
 from extender.queue.model import Action, ReleasePod
 from extender.room.cluster_room import ClusterRoom
 from extender.room.fitting_nodes import FittingNodes

@@ -3,9 +3,9 @@
 from datetime import UTC, datetime
 
 from extender.outcomes.pod_events import PodEvents
-from extender.planning.windows.concerned_gangs import ConcernedGang, find_concerned
-from extender.planning.windows.window_nodes import WindowNodes
-from extender.planning.windows.window_notices import WindowNotices
+from extender.planning.maintenance.concerned_gangs import ConcernedGang, find_concerned
+from extender.planning.maintenance.window_nodes import WindowNodes
+from extender.planning.maintenance.window_notices import WindowNotices
 from extender.queue.forecast.model import RunTime
 from kube.follow.policies import PolicySink
 from policy.placement import Placement

@@ -7,8 +7,8 @@ from extender.cells.views.listings import run_to_end
 from extender.queue.variants.model import Options, Variants
 from extender.queue.variants.search import VariantSearch
 from extender.queue.variants.sentences import summary, variant_sentence
+from extender.queue.variants.start_windows import StartWindow, WindowSearch
 from extender.queue.variants.trials import Trials
-from extender.queue.variants.windows import Window, WindowSearch
 from policy.submission import GangKey, LeafType, VcName
 from tests.support.queue.timed_world import TimedWorld
 
@@ -50,7 +50,7 @@ def told(variants: Variants) -> list[str]:
     return [summary(variants, show), *sentences]
 
 
-def find_window(world: TimedWorld, *, vc: str, leaf_type: str, priority: int = 0) -> Window:
+def find_window(world: TimedWorld, *, vc: str, leaf_type: str, priority: int = 0) -> StartWindow:
     """What can start now."""
     search = WindowSearch(
         world.cells,

@@ -12,7 +12,7 @@ from typing import Final, NoReturn
 
 from extender.feeds.pod_feed import PodSink
 from extender.outcomes.pod_events import PodEvents
-from extender.planning.hands.swapped_places import format_place, read_place
+from extender.planning.user_requests.swapped_places import format_place, read_place
 from extender.queue.order.facts import QueueFacts
 from extender.queue.order.ranking import Ranking
 from extender.queue.order.standing import SwapState

@@ -13,7 +13,7 @@ from extender.cells.views.listings import Stepwise
 from extender.cluster.cluster import Cluster
 from extender.cluster.members import Member
 from extender.feeds.pod_feed import PodSink
-from extender.queue.etiquette.minimum_runs import MinimumRuns
+from extender.queue.protection.minimum_runs import MinimumRuns
 from policy.queues.queues import PreemptionRules
 from policy.submission import GangKey, PodUid
 from service.clock import Clock

@@ -64,7 +64,7 @@ class WindowShape:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Window:
+class StartWindow:
     """What can start now in a VC, or as opportunistic gang, on leaf cells of one type."""
 
     at: float
@@ -97,7 +97,7 @@ class WindowSearch:
 
     def find(
         self, *, vc: VcName, leaf_type: LeafType, priority: int, topology: Topology, now: float
-    ) -> Stepwise[Window]:
+    ) -> Stepwise[StartWindow]:
         """Return what can start now; below 0 the priority is that of opportunistic gangs."""
         request = MemberRequest(
             member=PodUid(_NO_GANG.name),
@@ -121,7 +121,7 @@ class WindowSearch:
                 self._cells, asked, guard=endless, nodes=nodes, nodes_before=before, now=now
             )
             found += yield from self._find_for(asked, plans)
-        return Window(at=now, shapes=tuple(found))
+        return StartWindow(at=now, shapes=tuple(found))
 
     def _find_for(self, request: MemberRequest, plans: "_Plans") -> Stepwise[list[WindowShape]]:
         """Return the shapes of one size, each with more members than those before."""

@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 
 from extender.outcomes.pod_events import PodEvents
-from extender.planning.hands.swapped_places import format_place, read_place
-from extender.planning.hands.user_swaps import UserSwaps
+from extender.planning.user_requests.swapped_places import format_place, read_place
+from extender.planning.user_requests.user_swaps import UserSwaps
 from extender.queue.forecast.model import RunTime
 from extender.queue.order.listing import Ranked
 from kube import marks

@@ -20,7 +20,7 @@ from state.log.log import DecisionLog
 from state.log.records import DecisionRecord, RowKind
 from state.promises.promises import PromiseStore
 from webhook.guard.swap_guard import SwapGuard, swap_text
-from webhook.reviews.hands.named_gangs import NamedGangs
+from webhook.reviews.user_requests.named_gangs import NamedGangs
 from webhook.wire import ALLOWED, ReviewRequest, ReviewResponse
 
 _REMEMBERED: Final = 10_000

@@ -16,7 +16,7 @@ from service.memory import ExpiringMap
 from state.log.log import DecisionLog
 from state.log.records import DecisionRecord, RowKind
 from webhook.guard.hold_guard import HoldGuard
-from webhook.reviews.hands.named_gangs import NamedGangs
+from webhook.reviews.user_requests.named_gangs import NamedGangs
 from webhook.wire import ALLOWED, ReviewRequest, ReviewResponse
 
 _REMEMBERED: Final = 10_000

@@ -6,7 +6,7 @@ import pytest
 
 from kube.follow.namespaces import NamespaceSink
 from tests.support.webhook.reviews import NoCluster
-from webhook.reviews.hands.named_gangs import NamedGangs
+from webhook.reviews.user_requests.named_gangs import NamedGangs
 
 
 class _Paths(NoCluster):

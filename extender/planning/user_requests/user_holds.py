@@ -18,7 +18,7 @@ from extender.cells.model import Reason, ReasonCode
 from extender.cells.wording import explain
 from extender.feeds.pod_feed import PodSink
 from extender.feeds.requests import single_gang
-from extender.planning.hands.kept_holds import KeptHolds
+from extender.planning.user_requests.kept_holds import KeptHolds
 from kube.lives.pod_holds import PodHold
 from kube.read.managed_pod import ManagedPod
 from policy.queues.holds import HoldRole, describe_holder

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from extender.queue.variants.sentences import shape_sentence
-from extender.queue.variants.windows import Window, WindowShape
+from extender.queue.variants.start_windows import StartWindow, WindowShape
 from policy.queues.queues import DEFAULT_QUEUES
 from policy.queues.windows import MaintenanceWindow
 from policy.submission import GangKey, NodeName
@@ -65,11 +65,11 @@ def test_a_vc_gets_what_opportunistic_gangs_use_by_ending_them() -> None:
     ends = {"victims": 1}
     assert found.shapes == (shape(12, 1, **ends), shape(6, 2, **ends), shape(3, 4, **ends))
     assert found.largest is None
-    assert find_window(world, vc="a", leaf_type="gpu", priority=-1) == Window(at=1000.0)
+    assert find_window(world, vc="a", leaf_type="gpu", priority=-1) == StartWindow(at=1000.0)
 
 
 def test_an_unknown_leaf_type_has_no_window() -> None:
-    assert find_window(a_world(), vc="a", leaf_type="tpu") == Window(at=1000.0)
+    assert find_window(a_world(), vc="a", leaf_type="tpu") == StartWindow(at=1000.0)
 
 
 def test_a_search_changes_nothing() -> None:
@@ -103,4 +103,4 @@ def test_nodes_are_of_use_until_their_maintenance_begins() -> None:
 
 
 def test_a_vc_that_is_gone_has_no_window() -> None:
-    assert find_window(a_world(), vc="lost", leaf_type="gpu") == Window(at=1000.0)
+    assert find_window(a_world(), vc="lost", leaf_type="gpu") == StartWindow(at=1000.0)

@@ -6,7 +6,7 @@ from random import Random
 from hypothesis import given
 from hypothesis import strategies as st
 
-from extender.queue.variants.windows import Window, WindowShape, member_sizes
+from extender.queue.variants.start_windows import StartWindow, WindowShape, member_sizes
 from policy.submission import LeafType
 from tests.support.cells.builders import a_gang
 from tests.support.cells.random_clusters import a_random_cluster
@@ -34,7 +34,7 @@ class _History:
         self.leaf_type = random.choice(sorted({c.leaf_type for c in topology.chains.values()}))
         self.priority = random.choice([0, -1])
 
-    def window(self) -> Window:
+    def window(self) -> StartWindow:
         """What can start now."""
         return find_window(self.world, vc=self.vc, leaf_type=self.leaf_type, priority=self.priority)
 

@@ -12,7 +12,7 @@ from typing import Final, NoReturn
 from extender.cells.views.listings import Stepwise
 from extender.feeds.pod_feed import PodSink
 from extender.outcomes.pod_events import PodEvents
-from extender.planning.windows.concerned_gangs import ConcernedGang
+from extender.planning.maintenance.concerned_gangs import ConcernedGang
 from policy.queues.windows import MaintenanceWindow, next_boundary
 from policy.submission import GangKey
 from policy.wording import listing, moment

@@ -8,10 +8,10 @@ from state.log.log import DecisionLog
 from state.promises.promises import PromiseStore
 from webhook.cluster_view import ClusterView
 from webhook.guard.user_marks import UserMarks
-from webhook.reviews.hands.cancel_reviews import CancelReviews
-from webhook.reviews.hands.hold_reviews import HoldReviews
-from webhook.reviews.hands.named_gangs import NamedGangs
-from webhook.reviews.hands.swap_reviews import SwapReviews
+from webhook.reviews.user_requests.cancel_reviews import CancelReviews
+from webhook.reviews.user_requests.hold_reviews import HoldReviews
+from webhook.reviews.user_requests.named_gangs import NamedGangs
+from webhook.reviews.user_requests.swap_reviews import SwapReviews
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

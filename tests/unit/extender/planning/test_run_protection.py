@@ -6,7 +6,7 @@ import pytest
 
 from extender.cells.freed_cells import FreedCells
 from extender.cells.views.listings import run_to_end
-from extender.planning.etiquette.run_protection import RunProtection
+from extender.planning.run_protection import RunProtection
 from policy.queues.queues import PreemptionRules
 from policy.submission import GangKey
 from service.clock import Clock

@@ -58,7 +58,7 @@ class _KeptEstimate:
     until: float
 
 
-class Window:
+class RunTimeWindow:
     """The last ended runs of one key, and those that go on."""
 
     __slots__ = ("_cut", "_kept", "_last", "_longest", "_past", "_running", "_seed", "_sorted")

@@ -5,7 +5,7 @@ from math import inf
 from hypothesis import given
 from hypothesis import strategies as st
 
-from extender.queue.etiquette.minimum_runs import MinimumRuns
+from extender.queue.protection.minimum_runs import MinimumRuns
 from policy.submission import GangKey
 
 A, B = GangKey("lab", "a"), GangKey("lab", "b")

@@ -5,7 +5,7 @@ import logging
 from dataclasses import replace
 from typing import Final, NoReturn
 
-from extender.planning.hands.user_holds import UserHolds
+from extender.planning.user_requests.user_holds import UserHolds
 from kube import marks
 from kube.api.binder import PodRef
 from kube.api.pod_writer import PodMarker

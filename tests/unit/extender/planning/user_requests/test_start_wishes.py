@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from extender.outcomes.pod_events import PodEvents
-from extender.planning.hands.start_wishes import StartWishes
+from extender.planning.user_requests.start_wishes import StartWishes
 from extender.queue.order.gang_order import GangOrder
 from kube import marks
 from kube.lives.start_wishes import read_start_by

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from extender.planning.hands.kept_hold_writer import KeptHoldWriter
+from extender.planning.user_requests.kept_hold_writer import KeptHoldWriter
 from kube import marks
 from kube.api.binder import PodRef
 from kube.api.client import KubeError
