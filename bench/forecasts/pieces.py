@@ -11,7 +11,7 @@ from typing import TypeVar
 
 from bench.report import SEED, Result, format_table
 from extender.queue.forecast.calibration import ASSUMED_SCORES, Curve
-from extender.queue.forecast.closures import Pool
+from extender.queue.forecast.closures import CopiedPool
 from extender.queue.forecast.copied_gangs import CopiedGang
 from extender.queue.forecast.futures import QueueCopy, sample_starts
 from extender.queue.forecast.starts import draw_start
@@ -60,7 +60,7 @@ def _queue() -> QueueCopy:
 
     gangs = [gang(number) for number in range(_RUNNING + _WAITING)]
     names = ["all", *(f"vc-{vc}" for vc in range(_VCS))]
-    free: dict[Pool, int] = {(name, "A100"): 0 for name in names}
+    free: dict[CopiedPool, int] = {(name, "A100"): 0 for name in names}
     return QueueCopy(free=free, running=gangs[:_RUNNING], waiting=gangs[_RUNNING:])
 
 

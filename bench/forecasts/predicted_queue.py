@@ -14,7 +14,7 @@ from bench.queue.queues import Members, PlannedQueue
 from bench.queue.trace import Job
 from extender.cells.views.listings import run_to_end
 from extender.forecasts.queue_view import PlannedQueueView
-from extender.queue.forecast.closures import Pool
+from extender.queue.forecast.closures import CopiedPool
 from extender.queue.forecast.copied_gangs import CopiedGang, KeptCells
 from extender.queue.forecast.futures import QueueCopy, sample_starts
 from extender.queue.forecast.starts import (
@@ -121,7 +121,7 @@ class PredictedQueue(PlannedQueue):
 
     def _copy(self, now: float) -> QueueCopy:
         kept = self._view.reserved(now=now)
-        free: dict[Pool, int] = {
+        free: dict[CopiedPool, int] = {
             (vc,): LEAVES * sum(promise.count for promise in one.promises)
             for vc, one in self._topology.vcs.items()
         }

@@ -21,7 +21,7 @@ from extender.forecasts.window_closures import (
     closures_of,
     exempt_names,
 )
-from extender.queue.forecast.closures import Pool
+from extender.queue.forecast.closures import CopiedPool
 from extender.queue.forecast.copied_gangs import CopiedGang, KeptCells
 from extender.queue.forecast.expectation import Expectation
 from extender.queue.forecast.futures import QueueCopy
@@ -136,7 +136,7 @@ class QueueCopier:
         if expected is None:
             expected = known[same] = self._run_times.expectation(run)
         leaf_type = run.leaf_type or _largest(cells.usable_by(run.keys.vc))
-        whole: Pool = (WHOLE, leaf_type)
+        whole: CopiedPool = (WHOLE, leaf_type)
         is_guaranteed = self.priority(run.class_name) >= 0 and run.keys.vc in cells.of_vcs
         elapsed = run.elapsed(now)
         limit = run.limit_left(now, elapsed=elapsed)
@@ -186,7 +186,7 @@ class CountedCells:
         """Return what a VC was promised, or all leaf cells if it was promised none."""
         return self.of_vcs.get(VcName(vc)) or self.of_all
 
-    def as_pools(self) -> dict[Pool, int]:
+    def as_pools(self) -> dict[CopiedPool, int]:
         """Return the leaf cells of all pools, as if no gang held any."""
         counts: list[tuple[str, Counter[str]]] = [*self.of_vcs.items(), (WHOLE, self.of_all)]
         return {

@@ -17,7 +17,7 @@ from extender.forecasts.queue_copy import NewGang, QueueCopier
 from extender.forecasts.queue_view import EmptyQueue, QueueView
 from extender.forecasts.run_forecasts import FollowedRun, RunForecasts
 from extender.queue.forecast.calibration import LEAST_OUTCOMES
-from extender.queue.forecast.closures import Pool
+from extender.queue.forecast.closures import CopiedPool
 from extender.queue.forecast.copied_gangs import NEVER
 from extender.queue.forecast.futures import QueueCopy, Starts, sample_starts
 from extender.queue.forecast.keys import size_class
@@ -274,9 +274,9 @@ def _without_history(copy: QueueCopy) -> Stepwise[tuple[str, ...]]:
     return tuple(sorted(silent)[:_MOST_NAMED])
 
 
-def _reserved(copy: QueueCopy) -> dict[Pool, list[GangKey]]:
+def _reserved(copy: QueueCopy) -> dict[CopiedPool, list[GangKey]]:
     """Return for which gangs of each pool cells are reserved."""
-    found: dict[Pool, list[GangKey]] = {}
+    found: dict[CopiedPool, list[GangKey]] = {}
     for gang in copy.waiting:
         if gang.kept is not None:
             found.setdefault(gang.pool, []).append(gang.gang)

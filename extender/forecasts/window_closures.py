@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from extender.queue.forecast.closures import Closure, Pool
+from extender.queue.forecast.closures import Closure, CopiedPool
 from policy.queues.queues import Queues
 from policy.queues.windows import MaintenanceWindow
 from policy.submission import NodeName
@@ -43,7 +43,7 @@ def exempt_names(queues: Queues, gang: ForecastGang) -> frozenset[str]:
 def closures_of(
     queues: Queues,
     *,
-    cells: Mapping[Pool, int],
+    cells: Mapping[CopiedPool, int],
     topology: Topology | None,
     nodes_of: NodesOf,
     now: float,
@@ -72,16 +72,16 @@ def _name(entry: str) -> str:
 
 
 def _closure(
-    name: str, pool: Pool, leaf_cells: int, begins: float, ends: float, now: float
+    name: str, pool: CopiedPool, leaf_cells: int, begins: float, ends: float, now: float
 ) -> Closure:
     return Closure(
         name=name, pool=pool, leaf_cells=leaf_cells, begins=begins - now, ends=ends - now
     )
 
 
-def _lacks(closed: Mapping[str, int], cells: Mapping[Pool, int]) -> dict[Pool, int]:
+def _lacks(closed: Mapping[str, int], cells: Mapping[CopiedPool, int]) -> dict[CopiedPool, int]:
     """Return how many leaf cells each pool lacks without those of some nodes."""
-    lacks: dict[Pool, int] = {}
+    lacks: dict[CopiedPool, int] = {}
     for pool, promised in cells.items():
         vc, leaf_type = pool
         left = cells.get((WHOLE, leaf_type), 0) - closed.get(leaf_type, 0)

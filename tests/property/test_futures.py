@@ -7,14 +7,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from extender.cells.views.listings import run_to_end
-from extender.queue.forecast.closures import Pool
+from extender.queue.forecast.closures import CopiedPool
 from extender.queue.forecast.copied_gangs import NEVER, CopiedGang
 from extender.queue.forecast.expectation import Draw
 from extender.queue.forecast.futures import QueueCopy, sample_starts
 from policy.submission import GangKey
 
-_POOLS: tuple[Pool, ...] = (("lab", "A100"), ("other", "A100"))
-_ALL: Pool = ("all", "A100")
+_POOLS: tuple[CopiedPool, ...] = (("lab", "A100"), ("other", "A100"))
+_ALL: CopiedPool = ("all", "A100")
 
 _SECONDS = st.sampled_from((1.0, 10.0, 30.0, 100.0, 250.0, 1000.0))
 
@@ -53,7 +53,7 @@ def _gangs(draw: Callable[..., Any], *, most: int, is_waiting: bool) -> list[Cop
 def test_a_future_is_that_of_looking_at_every_gang(
     running: list[CopiedGang], waiting: list[CopiedGang], free: int, reserves: bool
 ) -> None:
-    pools: dict[Pool, int] = dict.fromkeys((*_POOLS, _ALL), free)
+    pools: dict[CopiedPool, int] = dict.fromkeys((*_POOLS, _ALL), free)
     copy = QueueCopy(free=pools, running=running, waiting=waiting, reserves=reserves)
     found = run_to_end(sample_starts(copy, samples=1))
     assert {gang.name: one[0].seconds for gang, one in found.items()} == _plain(copy)
@@ -74,7 +74,7 @@ class _Plain:
         if left is not None:
             self.ends.append((self.now + left, number, gang))
 
-    def fill(self, pool: Pool) -> None:
+    def fill(self, pool: CopiedPool) -> None:
         head: tuple[float, int] | None = None
         for place, gang in enumerate(self.copy.waiting):
             if gang.pool != pool or gang.gang.name in self.started or self.free[pool] <= 0:
@@ -94,7 +94,7 @@ class _Plain:
             elif head is None and self.copy.reserves and not gang.is_probe:
                 head = self.shadow(pool, gang.leaf_cells)
 
-    def shadow(self, pool: Pool, needed: int) -> tuple[float, int]:
+    def shadow(self, pool: CopiedPool, needed: int) -> tuple[float, int]:
         free = self.free[pool]
         for end, _, gang in sorted(self.ends, key=lambda one: one[:2]):
             free += gang.leaf_cells if pool in gang.pools else 0

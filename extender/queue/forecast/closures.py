@@ -8,7 +8,8 @@ closure needs then.
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-Pool = tuple[str, ...]
+CopiedPool = tuple[str, ...]
+"""A pool in the copy: a VC, or all of them, and a leaf type; pinned cells are not told apart."""
 Ends = Sequence[tuple[float, int, int]]
 """When gangs of the pool end, their numbers, and the leaf cells that they free; the next first."""
 
@@ -18,7 +19,7 @@ class Closure:
     """A maintenance window, or a reservation in advance; times are seconds from now."""
 
     name: str
-    pool: Pool
+    pool: CopiedPool
     leaf_cells: int
     begins: float
     ends: float

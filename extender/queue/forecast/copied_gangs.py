@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Final
 
-from extender.queue.forecast.closures import Pool
+from extender.queue.forecast.closures import CopiedPool
 from extender.queue.forecast.expectation import Draw
 from policy.submission import GangKey
 
@@ -27,12 +27,12 @@ class CopiedGang:
     """A gang that holds leaf cells, or waits for some."""
 
     gang: GangKey
-    pool: Pool
+    pool: CopiedPool
     """Where it must fit."""
     leaf_cells: int
     left: Draw
     """What is left of its run, from now or from its start on."""
-    also: tuple[Pool, ...] = ()
+    also: tuple[CopiedPool, ...] = ()
     """Other pools from which it takes leaf cells."""
     safe: float | None = None
     """Within which time it ends, safely enough to start before a reservation."""
@@ -46,6 +46,6 @@ class CopiedGang:
     """Whether it does not exist: then it takes nothing when it starts, and reserves nothing."""
 
     @property
-    def pools(self) -> tuple[Pool, ...]:
+    def pools(self) -> tuple[CopiedPool, ...]:
         """All pools from which it takes leaf cells."""
         return (self.pool, *self.also)

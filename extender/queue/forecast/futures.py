@@ -16,7 +16,7 @@ from math import ceil, log2
 from typing import Final
 
 from extender.cells.views.listings import Stepwise
-from extender.queue.forecast.closures import Closure, Pool, PoolClosures
+from extender.queue.forecast.closures import Closure, CopiedPool, PoolClosures
 from extender.queue.forecast.copied_gangs import NEVER, CopiedGang, KeptCells
 from extender.queue.forecast.draws import share_of
 from extender.queue.forecast.future_lines import First, FutureLines, Group
@@ -32,7 +32,7 @@ _GANGS: Final = 500
 class QueueCopy:
     """The queue at one moment."""
 
-    free: Mapping[Pool, int]
+    free: Mapping[CopiedPool, int]
     running: Sequence[CopiedGang]
     waiting: Sequence[CopiedGang]
     """In the order in which they are planned."""

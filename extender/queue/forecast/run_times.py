@@ -113,7 +113,7 @@ class RunTimeBook:
 
     def _answer(self, keys: RunKeys, *, now: float) -> _Kept:
         forecast = self._forecast(keys, now=now)
-        used = () if forecast is None else forecast.run_time_windows
+        used = () if forecast is None else forecast.windows
         return _Kept(forecast, now, min((one.holds_until for one in used), default=inf))
 
     def _forecast(self, keys: RunKeys, *, now: float) -> Forecast | None:

@@ -101,14 +101,14 @@ def shape_sentence(one: WindowShape, *, show: ShowTime, name: ShowGang) -> str:
 def _earlier(expected: float, variants: Variants, show: ShowTime) -> str:
     if variants.expected is None:
         return f"it can start at {show(expected)}, {_IF_ENDS}"
-    saved = duration_text(variants.expected - expected)
+    saved = _rounded(variants.expected - expected)
     return (
         f"it can start at {show(expected)} instead of {show(variants.expected)}, about {saved} "
         f"earlier, {_IF_ENDS}"
     )
 
 
-def duration_text(seconds: float) -> str:
+def _rounded(seconds: float) -> str:
     """Return a duration in the largest unit of which there are two or more."""
     for unit, size in (("d", 86_400), ("h", 3600), ("min", 60)):
         if seconds >= 2 * size:

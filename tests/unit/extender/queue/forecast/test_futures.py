@@ -4,18 +4,23 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from extender.cells.views.listings import run_to_end
-from extender.queue.forecast.closures import Closure, Pool
+from extender.queue.forecast.closures import Closure, CopiedPool
 from extender.queue.forecast.copied_gangs import NEVER, CopiedGang, KeptCells
 from extender.queue.forecast.draws import share_of
 from extender.queue.forecast.futures import QueueCopy, SampledStart, sample_starts
 from policy.submission import GangKey
 
-_LAB: Pool = ("lab", "A100")
-_ALL: Pool = ("all", "A100")
+_LAB: CopiedPool = ("lab", "A100")
+_ALL: CopiedPool = ("all", "A100")
 
 
 def _gang(
-    name: str, cells: int, *, left: float | None, pool: Pool = _LAB, also: tuple[Pool, ...] = ()
+    name: str,
+    cells: int,
+    *,
+    left: float | None,
+    pool: CopiedPool = _LAB,
+    also: tuple[CopiedPool, ...] = (),
 ) -> CopiedGang:
     return CopiedGang(
         gang=GangKey("lab", name),
@@ -28,7 +33,7 @@ def _gang(
 
 
 def _play(
-    free: Mapping[Pool, int],
+    free: Mapping[CopiedPool, int],
     running: list[CopiedGang],
     waiting: list[CopiedGang],
     *,
@@ -70,7 +75,7 @@ def test_a_gang_behind_one_of_which_nothing_is_known_never_starts() -> None:
 
 
 def test_a_gang_of_another_vc_waits_for_its_own_cells_only() -> None:
-    other: Pool = ("other", "A100")
+    other: CopiedPool = ("other", "A100")
     running = [_gang("one", 8, left=100, also=(_ALL,))]
     borrows = _gang("borrows", 8, left=10, pool=_ALL)
     own = _gang("own", 8, left=10, pool=other, also=(_ALL,))
