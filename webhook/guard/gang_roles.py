@@ -1,7 +1,7 @@
 """As what a user may change a gang: as its owner, an admin of its group, or a policy admin."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
 from kube import marks
 from kube.follow.policies import PolicySink
@@ -11,6 +11,8 @@ from kube.values.objects import marks_of
 from policy.identity.ownership import Editor
 from policy.queues.holds import HoldRole, find_roles
 from webhook.wire import UserInfo
+
+UNRECORDED: Final = "was changed without a record of the user who did so; try again"
 
 
 class GangRoles:

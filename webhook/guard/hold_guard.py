@@ -12,6 +12,7 @@ from kube.values.objects import marks_of
 from policy.errors import RequestError
 from policy.identity.ownership import Editor
 from policy.queues.holds import Holder, check_holder, parse_hold, read_holder
+from webhook.guard.gang_roles import UNRECORDED
 from webhook.wire import UserInfo
 
 HOLD_MARKS: Final = (
@@ -21,7 +22,6 @@ HOLD_MARKS: Final = (
 )
 """The annotations that change with a hold."""
 _STARTED: Final = "cannot hold the pod: it has started, or is about to; delete it to end it"
-_UNRECORDED: Final = "was changed without a record of who did so; try again"
 
 
 class HoldGuard:
@@ -69,7 +69,7 @@ class HoldGuard:
             found = read_holder(stated or "", owner="")
             is_recorded = (found.role, found.user) == (holder.role, holder.user)
         if not is_recorded:
-            raise RequestError.at(HOLD_PATH, _UNRECORDED)
+            raise RequestError.at(HOLD_PATH, UNRECORDED)
         return True
 
 

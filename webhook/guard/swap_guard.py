@@ -15,13 +15,12 @@ from policy.classes import OPPORTUNISTIC
 from policy.errors import RequestError
 from policy.queues.holds import STRENGTH, HoldRole, only_by
 from policy.wording import describe
-from webhook.guard.gang_roles import GangRoles
+from webhook.guard.gang_roles import UNRECORDED, GangRoles
 from webhook.wire import UserInfo
 
 SWAP_MARKS: Final = (marks.SWAP_ANNOTATION, marks.SWAPPED_BY_ANNOTATION)
 """The annotations that change with a swap."""
 _STARTED: Final = "has started, or is about to: it has no place in the queue"
-_UNRECORDED: Final = "was changed without a record of who did so; try again"
 
 
 class SwapGuard:
@@ -100,7 +99,7 @@ class SwapGuard:
         stated = read_pod_swap(marks_of(after, "annotations"))
         is_recorded = stated is None if new is None else (stated and stated.user) == user.username
         if not is_recorded or (new is None and _has_record(after)):
-            raise RequestError.at(SWAP_PATH, _UNRECORDED)
+            raise RequestError.at(SWAP_PATH, UNRECORDED)
         return True
 
 
