@@ -5,8 +5,8 @@ from datetime import UTC, datetime
 from typing import Any
 
 from extender.cluster.rows import decode_seat, encode_gang, encode_seat
-from extender.queue.lines.shapes import Pool
 from extender.queue.reserve.model import Reservation, ReservationEnd, Slip, SlipCause
+from policy.queues.pools import Pool
 from policy.submission import GangKey
 from state.promises.promises import PromiseRow
 

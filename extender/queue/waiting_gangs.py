@@ -15,8 +15,9 @@ from itertools import count
 from extender.cells.freed_cells import FreedCells
 from extender.queue.lines.gang_places import GangPlaces, Place, Rank, take_out
 from extender.queue.lines.kinds import Line, LineKind
-from extender.queue.lines.shapes import GangShape, Pool, ShapeKind, pool_of
+from extender.queue.lines.shapes import GangShape, ShapeKind
 from extender.queue.lines.sleepers import GAPS, Lack, Sleepers
+from policy.queues.pools import Pool, pool_of
 from policy.submission import GangKey, VcName
 
 LackOf = Callable[[GangShape, GangKey], Lack | None]

@@ -15,6 +15,7 @@ Ranks of actual gangs are computed in `extender.queue.order`; the document is re
     holds       Holds: gangs that users keep out of the queue.
     formula     A level's `formula`: CEL over the factors, giving seconds.
     moments     Times that users write, within the range that can be told.
+    pools       Pools: the cells that waiting gangs compete for.
     queues      `Queues` and its parts; `DEFAULT_QUEUES` applies without a document.
     swaps       Swaps: two gangs exchange their places.
     unknown_groups  Groups that are named and have no quotas: warnings.

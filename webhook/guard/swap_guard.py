@@ -14,6 +14,8 @@ from kube.values.objects import marks_of
 from policy.classes import OPPORTUNISTIC
 from policy.errors import RequestError
 from policy.queues.holds import STRENGTH, HoldRole, only_by
+from policy.queues.pools import Pool
+from policy.topology import PinnedCellId
 from policy.wording import describe
 from webhook.guard.gang_roles import UNRECORDED, GangRoles
 from webhook.wire import UserInfo
@@ -72,22 +74,24 @@ class SwapGuard:
             raise RequestError.at(SWAP_PATH, f"gang {gang} {_STARTED}")
         ours, theirs = self._pool(pod), self._pool(other)
         if ours != theirs:
-            message = f"gang {gang} waits for cells of {theirs}, this gang for cells of {ours}"
+            message = (
+                f"gang {gang} waits for cells of {theirs.describe()}, this gang for cells of "
+                f"{ours.describe()}"
+            )
             raise RequestError.at(SWAP_PATH, f"{message}: only gangs of one pool can be swapped")
         if other.swap is not None:
             message = f"gang {gang} is to be swapped with gang {other.swap.other}: undo that first"
             raise RequestError.at(SWAP_PATH, message)
 
-    def _pool(self, pod: ManagedPod) -> str:
-        """Describe the pool of a gang, as the planner knows pools."""
+    def _pool(self, pod: ManagedPod) -> Pool:
+        """Return the pool of a gang, as the planner knows it."""
         priority = pod.hived.priority if pod.hived is not None else 0
         if pod.charged_class is not None:
             known = self._policies.policy.classes.cell_priority(pod.charged_class)
             priority = priority if known is None else known
-        vc = "any VC" if priority == OPPORTUNISTIC else f"VC {pod.vc}"
+        vc = None if priority == OPPORTUNISTIC else pod.vc
         cell = pod.hived.pinned_cell if pod.hived is not None else None
-        leaf_type = f", leaf type {pod.leaf_type}" if pod.leaf_type else ""
-        return f"{vc}{leaf_type}{f', pinned cell {cell}' if cell else ''}"
+        return Pool(vc, pod.leaf_type, PinnedCellId(cell) if cell else None)
 
     def check_recorded(
         self, user: UserInfo, before: Mapping[str, Any], after: Mapping[str, Any]

@@ -5,6 +5,6 @@ not belong here. Imports: `policy` and `extender.cells`.
 
 gang_places  All waiting gangs in order, and in order within their pools
 kinds        Lines that differ in sizes and run time only, and what did not fit of them
-shapes       GangShape: what a gang asks for, without its name; Pool: the cells that it competes for
+shapes       GangShape: what a gang asks for, without its name
 sleepers     Which kinds of lines wait for which leaf cells
 """

@@ -2,7 +2,7 @@
 
 from bisect import bisect_left, insort
 
-from extender.queue.lines.shapes import Pool
+from policy.queues.pools import Pool
 from policy.submission import GangKey
 
 Rank = tuple[float | GangKey, ...]

@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from math import inf
 
 from extender.queue.lines.gang_places import Place
-from extender.queue.lines.shapes import GangShape, Pool, ShapeKind
+from extender.queue.lines.shapes import GangShape, ShapeKind
+from policy.queues.pools import Pool
 
 Sizes = tuple[int, ...]
 

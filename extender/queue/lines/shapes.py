@@ -1,53 +1,17 @@
-"""What a gang asks for, without its name, and the pool of cells that it competes for."""
+"""What a gang asks for, without its name."""
 
 from collections.abc import Hashable, Iterable
 from dataclasses import dataclass, replace
-from typing import NamedTuple, Protocol
 
 from extender.cells.model import OPPORTUNISTIC, MemberRequest
 from policy.queues.alternatives import GangTerms
-from policy.submission import DEFAULT_VC, GangKey, LeafType, PodUid, VcName
-from policy.topology import PinnedCellId
+from policy.queues.pools import Pool, pool_of
+from policy.submission import DEFAULT_VC, GangKey, PodUid
 
 _NO_GANG = GangKey("", "")
 
 ShapeKind = tuple[MemberRequest, Hashable, bool, GangKey | None, tuple[GangTerms, ...]]
 """Everything of a shape except the sizes and the run time."""
-
-
-class Pool(NamedTuple):
-    """The cells that gangs compete for: those of a VC, of a leaf type or any, or a pinned cell."""
-
-    vc: VcName | None
-    """None for opportunistic gangs: they use what any VC leaves idle."""
-    leaf_type: LeafType | None
-    pinned: PinnedCellId | None = None
-
-
-class AsksForCells(Protocol):
-    """What the pool of a gang depends on."""
-
-    @property
-    def vc(self) -> VcName:
-        """Its VC."""
-
-    @property
-    def priority(self) -> int:
-        """Its priority in the cell engine."""
-
-    @property
-    def leaf_type(self) -> LeafType | None:
-        """The leaf type that it asks for."""
-
-    @property
-    def pinned(self) -> PinnedCellId | None:
-        """The pinned cell that it must lie in."""
-
-
-def pool_of(gang: AsksForCells) -> Pool:
-    """Return the pool of a gang."""
-    vc = None if gang.priority == OPPORTUNISTIC else gang.vc
-    return Pool(vc, gang.leaf_type, gang.pinned)
 
 
 @dataclass(frozen=True, slots=True)

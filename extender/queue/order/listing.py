@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import Final
 
 from extender.cells.views.listings import Stepwise
-from extender.queue.lines.shapes import Pool, pool_of
 from extender.queue.order.facts import QueueFacts
 from extender.queue.order.standing import Standing
+from policy.queues.pools import Pool, pool_of
 from policy.submission import GangKey
 
 Ranked = tuple[QueueFacts, Standing]

@@ -21,10 +21,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Final
 
-from extender.queue.lines.shapes import pool_of
 from extender.queue.order.facts import QueueFacts
 from extender.queue.order.listing import Ranked
 from extender.queue.order.standing import SwapState
+from policy.queues.pools import pool_of
 from policy.queues.swaps import SwapRequest
 from policy.submission import GangKey
 

@@ -19,7 +19,6 @@ from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, replace
 
 from extender.cells.model import OPPORTUNISTIC, MemberRequest
-from extender.queue.lines.shapes import Pool
 from extender.queue.model import StepResult
 from extender.queue.ports import Cells, Nodes
 from extender.queue.reserve.calendar import Calendar
@@ -32,6 +31,7 @@ from extender.queue.reserve.model import (
 )
 from extender.queue.reserve.shadow_times import ShadowTimes
 from extender.queue.seen_gangs import SeenGangs
+from policy.queues.pools import Pool
 from policy.queues.windows import AdvanceReservation
 from policy.submission import GangKey, NodeName, PodUid
 

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from extender.cells.model import Seat
-from extender.queue.lines.shapes import Pool
+from policy.queues.pools import Pool
 from policy.submission import GangKey, NodeName, VcName
 
 

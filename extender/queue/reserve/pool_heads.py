@@ -7,10 +7,10 @@ looks at a limited number of gangs, and the next step goes on behind them.
 
 from collections.abc import Callable
 
-from extender.queue.lines.shapes import Pool
 from extender.queue.queued_gang import QueuedGang
 from extender.queue.seen_gangs import SeenGangs
 from extender.queue.waiting_gangs import WaitingGangs
+from policy.queues.pools import Pool
 
 _LOOKS = 64
 """Gangs of a pool that one step looks at."""

@@ -45,7 +45,6 @@ from dataclasses import replace
 from math import inf
 
 from extender.cells.freed_cells import FreedCells
-from extender.queue.lines.shapes import pool_of
 from extender.queue.model import StepResult
 from extender.queue.order.ranking import Ranking
 from extender.queue.ports import Cells, Nodes, RunTimes
@@ -62,6 +61,7 @@ from extender.queue.reserve.turns import Turns
 from extender.queue.reserve.useful_cells import is_vain, suits, surplus
 from extender.queue.seen_gangs import SeenGangs
 from extender.queue.waiting_gangs import WaitingGangs
+from policy.queues.pools import pool_of
 from policy.queues.queues import Queues
 from policy.submission import GangKey, NodeName, VcName
 

@@ -11,13 +11,14 @@ changes the reasons of many, but some gangs every second.
 from math import inf
 
 from extender.cells.model import OPPORTUNISTIC, ReasonCode
-from extender.queue.lines.shapes import GangShape, pool_of
+from extender.queue.lines.shapes import GangShape
 from extender.queue.lines.sleepers import Lack
 from extender.queue.ports import Cells
 from extender.queue.queued_gang import QueuedGang
 from extender.queue.reserve.gaps import Gaps, shortest_run
 from extender.queue.seen_gangs import SeenGangs
 from extender.queue.waiting_gangs import WaitingGangs
+from policy.queues.pools import pool_of
 from policy.submission import GangKey
 
 _FULL = {Lack.OWN_CELLS: ReasonCode.VC_FULL, Lack.CELLS: ReasonCode.NO_ROOM}

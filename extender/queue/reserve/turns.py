@@ -11,7 +11,6 @@ from collections import Counter
 from collections.abc import Collection, Mapping
 from typing import Final
 
-from extender.queue.lines.shapes import Pool
 from extender.queue.member_places import unplaced
 from extender.queue.order.ranking import Ranking
 from extender.queue.ports import Cells
@@ -21,6 +20,7 @@ from extender.queue.reserve.pool_heads import PoolHeads
 from extender.queue.reserve.useful_cells import waits_for_cells
 from extender.queue.seen_gangs import SeenGangs
 from extender.queue.waiting_gangs import WaitingGangs
+from policy.queues.pools import Pool
 from policy.queues.queues import ReservationRules
 from policy.submission import GangKey
 

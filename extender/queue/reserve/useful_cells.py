@@ -5,11 +5,11 @@ from collections.abc import Iterable
 from math import inf
 
 from extender.cells.model import OPPORTUNISTIC, ReasonCode, Shadow
-from extender.queue.lines.shapes import Pool
 from extender.queue.member_places import first_request
 from extender.queue.ports import Cells
 from extender.queue.queued_gang import QueuedGang
 from extender.queue.reserve.model import Reservation
+from policy.queues.pools import Pool
 from policy.submission import GangKey
 
 _WAITS_FOR_CELLS = frozenset(

@@ -3,8 +3,8 @@
 from dataclasses import replace
 
 from extender.inspection.queue.reservation_view import show_reservation
-from extender.queue.lines.shapes import Pool
 from extender.queue.reserve.model import Reservation, ReservationEnd, Slip, SlipCause
+from policy.queues.pools import Pool
 from policy.submission import GangKey, NodeName, VcName
 
 OLD = GangKey("lab", "old")

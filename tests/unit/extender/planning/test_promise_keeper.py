@@ -11,10 +11,10 @@ from extender.cells.model import Seat
 from extender.outcomes.pod_events import PodEvents
 from extender.planning.promise_keeper import PromiseKeeper
 from extender.planning.promise_rows import from_row, to_row
-from extender.queue.lines.shapes import Pool
 from extender.queue.model import StepResult
 from extender.queue.reserve.model import Reservation, ReservationEnd, Slip, SlipCause
 from extender.queue.reserve.reservations import Reservations
+from policy.queues.pools import Pool
 from policy.submission import GangKey, NodeName, VcName
 from policy.topology import CellAddress, ChainName
 from tests.support.cells.builders import a_cluster

@@ -3,9 +3,10 @@
 from dataclasses import replace
 
 from extender.cells.freed_cells import FreedCells
-from extender.queue.lines.shapes import Pool, shape_of
+from extender.queue.lines.shapes import shape_of
 from extender.queue.lines.sleepers import Lack
 from extender.queue.waiting_gangs import WaitingGangs
+from policy.queues.pools import Pool
 from policy.submission import GangKey, LeafType, VcName
 from tests.support.cells.builders import a_gang
 
