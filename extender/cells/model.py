@@ -6,13 +6,14 @@ from enum import StrEnum
 from types import MappingProxyType
 from typing import Final, NamedTuple
 
+from policy import classes
 from policy.placement import Placement
 from policy.pod_resources import Shortage
 from policy.submission import DEFAULT_VC, GangKey, LeafType, NodeName, PodUid, VcName
 from policy.topology import CellAddress, ChainName, PinnedCellId
 
-OPPORTUNISTIC = -1
-HIGHEST_PRIORITY = 1000
+OPPORTUNISTIC: Final = classes.OPPORTUNISTIC
+HIGHEST_PRIORITY: Final = classes.MAX_CELL_PRIORITY
 NO_MEMBER: Final = PodUid("")
 """In a request: the place is for a member of a known gang that does not exist yet."""
 NO_LIMITS: Final[Mapping[NodeName, int]] = MappingProxyType({})
