@@ -31,10 +31,11 @@ run: $(installed) ## Install what is needed and run everything on this machine (
 
 test: $(installed) lint types tests hashseeds ## Install what is needed and run all checks but e2e
 
-histories: $(installed) ## Play random histories of engine and planner, 10,000 of each (HISTORIES=1000 for fewer)
+histories: $(installed) ## Play random histories of engine, planner and more, 10,000 of each (HISTORIES=1000 for fewer)
 	HYPOTHESIS_PROFILE=histories $(bin)/python -m pytest $(parallel) $(ARGS) \
 	  tests/property/test_engine.py tests/property/test_planner.py tests/property/test_waking.py \
-	  tests/property/test_following.py tests/property/test_rebuilding.py
+	  tests/property/test_following.py tests/property/test_rebuilding.py \
+	  tests/property/test_simulation.py tests/property/test_run_recording.py
 
 starvation: $(installed) ## Play adversarial arrivals, 1,000 histories of each strategy: no gang waits longer than its bound
 	HYPOTHESIS_PROFILE=histories HISTORIES=$(or $(HISTORIES),1000) $(bin)/python -m pytest $(parallel) $(ARGS) \

@@ -3,7 +3,6 @@
 `make starvation` plays 1,000 histories of each strategy, CI a tenth of that: they are long.
 """
 
-import os
 from dataclasses import replace
 
 import pytest
@@ -14,11 +13,12 @@ from extender.cells.model import Place, Preempt
 from extender.queue.reserve.model import entry_key
 from policy.queues.queues import Queues, ReservationRules
 from tests.support.cells.builders import GangBuilder, a_gang
+from tests.support.examples import at_most_in_ci
 from tests.support.queue.adversary import Adversary
 from tests.support.queue.orders import queues
 from tests.support.queue.timed_world import TimedWorld
 
-_HISTORIES = 100 if os.environ.get("HYPOTHESIS_PROFILE") == "deep" else settings().max_examples
+_HISTORIES = at_most_in_ci(100)
 _RULES = "reservation: {after: 1s}\nrunTime: {cap: 60s, longest: {default: 60s}, enforce: true}"
 _LEVELS = {
     "fifo": "[{name: all, strategy: fifo}]",
@@ -61,6 +61,7 @@ def test_guests_on_reserved_cells_keep_none_from_its_bound(strategy: str, seed: 
 
 
 @pytest.mark.parametrize("strategy", ["fifo", "two levels"])
+@settings(max_examples=_HISTORIES)
 @given(seed=st.integers(0, 2**32))
 def test_windows_add_no_more_than_their_length_and_one_start_each(strategy: str, seed: int) -> None:
     history = Adversary(seed, _queues(strategy), has_windows=True)

@@ -17,6 +17,7 @@ from policy.cluster.document import ClusterDocument
 from policy.submission import GangKey, NodeName, PodUid, VcName
 from tests.support.cells.engine_calls import check
 from tests.support.cells.following import Following, documents
+from tests.support.examples import at_most_in_ci
 
 Place = tuple[PodUid, NodeName]
 
@@ -112,4 +113,6 @@ def running(world: Rebuilding) -> dict[GangKey, list[Place]]:
 
 
 TestRebuilding = Rebuilding.TestCase
-TestRebuilding.settings = settings(stateful_step_count=40, deadline=None)
+TestRebuilding.settings = settings(
+    max_examples=at_most_in_ci(200), stateful_step_count=40, deadline=None
+)

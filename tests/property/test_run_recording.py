@@ -7,10 +7,11 @@ written lost or written late. The history may be unavailable for any time.
 import asyncio
 from random import Random
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from state.log.records import DecisionRecord
+from tests.support.examples import at_most_in_ci
 from tests.support.extender.run_world import (
     RunReplica,
     RunWorld,
@@ -175,6 +176,7 @@ async def _play(seed: int) -> Chaos:
     return chaos
 
 
+@settings(max_examples=at_most_in_ci(200))
 @given(seed=st.integers(0, 10**9))
 def test_each_attempt_that_a_leader_recorded_is_one_run_that_has_ended(seed: int) -> None:
     chaos = asyncio.run(_play(seed))

@@ -3,12 +3,13 @@
 import asyncio
 from typing import Any
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from extender.cells.model import Preempt
 from policy.rules.decision import Outcome
 from tests.support.background import background
+from tests.support.examples import at_most_in_ci
 from tests.support.extender.simulating import SimulatedWorld, foretold
 from tests.support.kube.pods import a_new_pod
 from tests.support.policy.cluster_texts import hived_text
@@ -91,6 +92,7 @@ async def _compare(world: SimulatedWorld, number: int, ask: dict[str, Any]) -> N
         assert decision.outcome is Outcome.ADMITTED
 
 
+@settings(max_examples=at_most_in_ci(100))
 @given(st.lists(asks, min_size=1, max_size=10))
 def test_a_simulation_says_what_then_happens(history: list[dict[str, Any]]) -> None:
     async def run() -> None:

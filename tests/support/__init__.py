@@ -17,6 +17,7 @@ of tests uses alone stays in that folder.
     documents/  the examples and tables of the documents
     clocks      clocks that stand still unless a test advances them
     eventually  waiting for a condition
+    examples    how many examples of a slow property test are played
     background  work that runs beside a test
     handshakes  TLS handshakes in memory
 """
