@@ -25,6 +25,8 @@ from policy.submission import GangKey
 
 SHORTEST_WAIT: Final = 30.0
 """Shorter waits count as this one: they are not told apart."""
+_LONGEST_WAIT: Final = 100 * 365 * 86_400.0
+"""Longer waits count as this one: times must stay within those that can be shown."""
 _LAST: Final = 500
 _APART_SECONDS: Final = 1800.0
 """Of predictions that are made within this time, one outcome counts."""
@@ -162,6 +164,7 @@ class StartCalibration:
         high = median * exp(scores.quantile(1.0 - outside) * drawn.spread)
         if low <= SHORTEST_WAIT:
             low = 0.0
+        low, high = min(low, _LONGEST_WAIT), min(high, _LONGEST_WAIT)
         return ExpectedStart(
             median=min(max(predicted, low), high), low=low, high=high, outcomes=len(scores)
         )

@@ -17,6 +17,7 @@ from extender.queue.forecast.starts import (
     draw_start,
 )
 from policy.submission import GangKey
+from policy.wording import moment
 
 _BERT, _GPT = GangKey("lab", "bert"), GangKey("lab", "gpt")
 
@@ -71,6 +72,19 @@ def test_the_interval_is_as_wide_as_earlier_errors_were() -> None:
     assert start.low == pytest.approx(3600 * 0.55, rel=0.03)
     assert start.high == pytest.approx(3600 * 1.45, rel=0.03)
     assert start.median == 3600
+
+
+@pytest.mark.parametrize("seconds", [3600.0, 1e12], ids=["usual", "after the year 9999"])
+def test_every_start_that_is_told_has_a_date(seconds: float) -> None:
+    """One late start in eight, and futures that are far apart, reach beyond all dates."""
+    calibration = StartCalibration()
+    for number in range(60):
+        late = _outcome(number, 4.0 if number % 8 == 0 else 1.1, seconds)
+        calibration.learn(replace(late, spread=0.2))
+    start = calibration.expect(_drawn(seconds, spread=3.0), coverage=0.8)
+    assert start is not None
+    for told in (start.low, start.median, start.high):
+        assert moment(1.8e9 + told) < "3000"
 
 
 def test_the_interval_is_wider_where_futures_are_further_apart() -> None:
