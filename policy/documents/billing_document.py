@@ -24,7 +24,11 @@ _REASON_CHARS: Final = 200
 
 
 def parse_moment(value: object) -> datetime:
-    """Read a moment with its time zone."""
+    """Read a moment with its time zone, to the second.
+
+    With microseconds, the last moment of the year 9999 would be rounded up as a number, and could
+    not be shown any more.
+    """
     try:
         moment = datetime.fromisoformat(value) if isinstance(value, str) else None
         in_utc = moment.astimezone(UTC) if moment is not None and moment.tzinfo else None
@@ -33,7 +37,7 @@ def parse_moment(value: object) -> datetime:
     if in_utc is None:
         what = 'a time with a zone in quotes, such as "2026-12-31T00:00:00Z"'
         raise ValueError(f"must be {what}, not {describe(value)}")
-    return in_utc
+    return in_utc.replace(microsecond=0)
 
 
 def _check_moment(value: object) -> str:

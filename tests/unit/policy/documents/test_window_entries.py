@@ -10,6 +10,7 @@ from policy.queues.queues import Queues
 from policy.queues.windows import promise_problems
 from policy.store import PolicyText, build_policy
 from policy.submission import LeafType, NodeName, VcName
+from policy.wording import moment
 from tests.support.queue.orders import facts
 
 _HEAD = """apiVersion: cellgate.io/v1
@@ -199,3 +200,11 @@ def test_unknown_classes_are_told_when_all_documents_are_known() -> None:
     )
     with pytest.raises(SpecError, match=r"reservations\[0\].who.classes\[0\]"):
         build_policy([PolicyText(kind=DocumentKind.QUEUES, source="q", text=text)])
+
+
+def test_a_window_that_ends_with_the_last_moment_that_there_is_can_be_told() -> None:
+    """Other programs write this time for what does not end."""
+    entry = '{name: x, nodes: [n1], from: "2026-11-20T20:00:00Z", until: "%s"}'
+    forever = "9999-12-31T23:59:59.9999999Z"
+    queues = _parse(f"{_HEAD}maintenance: [{entry % forever}]")
+    assert moment(queues.maintenance[0].ends) == "9999-12-31T23:59:59Z"
