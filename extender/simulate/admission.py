@@ -7,7 +7,12 @@ from uuid import uuid4
 
 from extender.feeds.pod_feed import PodSink
 from extender.simulate.standing import read_standing
-from extender.simulate.submitted import SimulatedUser, as_stored, as_submitted
+from extender.simulate.submitted import (
+    SimulatedUser,
+    as_stored,
+    as_submitted,
+    check_node_rules,
+)
 from kube.admission.alternatives import check_forms
 from kube.admission.decision_patch import decision_patch
 from kube.admission.live_count import check_count
@@ -82,6 +87,7 @@ class AdmissionSimulator:
         priorities = await self._read_priorities(problems)
         sent = as_submitted(pod, priorities)
         read_pod(sent, reads_all=True)  # raises if it is invalid
+        check_node_rules(sent)
         try:
             admission = await self._admit(sent, user, priorities, problems)
         except RequestError as exc:

@@ -6,15 +6,18 @@ from typing import Any, Final
 
 from kube import marks
 from kube.follow.priority_classes import PriorityClassSink
+from kube.values.fields import Fields, Problems
 from kube.values.objects import mapping, marks_of
+from kube.values.texts import LABEL_VALUE
 from policy.errors import RequestError
 from policy.submission import ClassName
-from policy.wording import quote
+from policy.wording import describe, quote
 
 _NAME: Final = "simulated"
 _GIVEN_LATER: Final = ("uid", "creationTimestamp", "deletionTimestamp", "resourceVersion")
 _FOUND_OUT: Final = (marks.WORKLOAD_ANNOTATION, marks.GANG_BY_ANNOTATION)
 """What the webhook finds out by itself, whatever the author wrote."""
+_REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
 _COMPUTED: Final = ("priority", "preemptionPolicy")
 
 
@@ -67,3 +70,31 @@ def as_stored(
         if class_name in priorities.never_preempting:
             spec["preemptionPolicy"] = "Never"
     return {**pod, "metadata": {**pod["metadata"], "uid": _NAME}, "spec": spec}
+
+
+def check_node_rules(pod: Mapping[str, Any]) -> None:
+    """Raise RequestError if what restricts the nodes of a pod has not the form of Kubernetes.
+
+    The API server checks that of pods that exist, and those who read it rely on that.
+    """
+    problems = Problems()
+    spec = Fields(pod.get("spec"), key="spec", parent=None, problems=problems)
+    spec.texts("nodeSelector")
+    for toleration in spec.items("tolerations"):
+        for key in ("key", "operator", "value", "effect"):
+            toleration.text(key)
+    affinity = spec.fields("affinity").fields("nodeAffinity")
+    for term in affinity.fields(_REQUIRED).items("nodeSelectorTerms"):
+        for one in (*term.items("matchExpressions"), *term.items("matchFields")):
+            _check_requirement(one)
+    problems.check()
+
+
+def _check_requirement(one: Fields) -> None:
+    for key in ("key", "operator"):
+        if not one.text(key):
+            one.note(key, "is required")
+    for place, value in enumerate(one.entries("values") or ()):
+        wrong = LABEL_VALUE.problem(value) if isinstance(value, str) and value else None
+        if wrong or not isinstance(value, str):
+            one.note(f"values[{place}]", wrong or f"must be a string, not {describe(value)}")

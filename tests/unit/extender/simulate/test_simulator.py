@@ -42,6 +42,56 @@ async def test_a_ledger_that_does_not_answer_is_named() -> None:
     assert foretold(told) == [("node-00", 8)]
 
 
+_TERMS = "spec.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution"
+
+
+def _affinity(*terms: object) -> dict[str, Any]:
+    required = {"nodeSelectorTerms": list(terms)}
+    return {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": required}}
+
+
+@pytest.mark.parametrize(
+    ("spec", "path"),
+    [
+        ({"nodeSelector": "zone"}, "spec.nodeSelector"),
+        ({"nodeSelector": {"zone": 1}}, "spec.nodeSelector[zone]"),
+        ({"tolerations": {"a": "b"}}, "spec.tolerations"),
+        ({"tolerations": [{"key": []}]}, "spec.tolerations[0].key"),
+        ({"affinity": True}, "spec.affinity"),
+        ({"affinity": {"nodeAffinity": -1}}, "spec.affinity.nodeAffinity"),
+        ({"affinity": _affinity(5)}, f"{_TERMS}.nodeSelectorTerms[0]"),
+        (
+            {"affinity": _affinity({"matchExpressions": [{"operator": "Exists"}]})},
+            f"{_TERMS}.nodeSelectorTerms[0].matchExpressions[0].key",
+        ),
+        (
+            {
+                "affinity": _affinity(
+                    {"matchFields": [{"key": "a", "operator": "Gt", "values": ["9" * 5000]}]}
+                )
+            },
+            f"{_TERMS}.nodeSelectorTerms[0].matchFields[0].values[0]",
+        ),
+        (
+            {
+                "affinity": _affinity(
+                    {"matchExpressions": [{"key": "a", "operator": "In", "values": [None]}]}
+                )
+            },
+            f"{_TERMS}.nodeSelectorTerms[0].matchExpressions[0].values[0]",
+        ),
+    ],
+    ids=lambda value: value[-40:] if isinstance(value, str) else "",
+)
+async def test_rules_for_nodes_that_no_api_server_stores_are_refused(
+    spec: dict[str, Any], path: str
+) -> None:
+    """These fields are read as the API server has checked them: here it has not."""
+    with pytest.raises(RequestError) as caught:
+        await SimulatedWorld().simulate(_pod(**spec), user="alice")
+    assert [problem.path for problem in caught.value.problems] == [path]
+
+
 async def test_usage_at_the_limit_refuses_as_the_webhook_does() -> None:
     world = SimulatedWorld(quotas=QUOTAS)
     async with background(world.plans.planner.run()):
