@@ -6,7 +6,7 @@ from typing import Annotated, ClassVar, Final, Literal
 from pydantic import BeforeValidator, Field, PlainSerializer, PlainValidator
 
 from policy.documents.models import Document, Strict, limited_by_budget
-from policy.documents.names import CheckedName, ClassNameField, check_name
+from policy.documents.names import CheckedName, ClassNameField
 from policy.documents.queue_parts.queue_checks import queue_problems, unknown_names
 from policy.documents.queue_parts.window_entries import (
     MAX_NAMES,
@@ -80,29 +80,15 @@ def _number(*, least: float, most: float) -> BeforeValidator:
     return BeforeValidator(check)
 
 
-def _named_levels(value: object) -> tuple[tuple[str, tuple[str, ...]], ...]:
-    """Read a mapping of lists; a tuple, because the order of its keys has a meaning."""
-    if not isinstance(value, dict):
-        raise ValueError(f"must be a mapping of levels to lists of names, not {describe(value)}")
-    levels = []
-    for name, members in value.items():
-        if not isinstance(members, list):
-            raise ValueError(f"{describe(name)} must be a list of names, not {describe(members)}")
-        if len(members) > MAX_NAMES:
-            raise ValueError(f"{describe(name)} must have at most {MAX_NAMES} names")
-        levels.append((check_name(name), tuple(check_name(member) for member in members)))
-    return tuple(levels)
-
-
 _AsText = PlainSerializer(lambda value: None if value is None else str(value))
 Duration = Annotated[str, BeforeValidator(_check_duration)]
 Grace = Annotated[str, BeforeValidator(_check_grace)]
 SomeTime = Annotated[str, BeforeValidator(_check_some_time)]
 FactorField = Annotated[str, BeforeValidator(_check_factor)]
 LevelsField = Annotated[
-    tuple[tuple[str, tuple[str, ...]], ...],
-    PlainValidator(_named_levels, json_schema_input_type=dict[str, list[str]]),
-    PlainSerializer(lambda levels: [[name, list(members)] for name, members in levels]),
+    dict[CheckedName, Annotated[list[CheckedName], Field(max_length=MAX_NAMES)]],
+    # A list of pairs, because the order of its keys has a meaning.
+    PlainSerializer(lambda levels: [[name, members] for name, members in levels.items()]),
 ]
 FormulaField = Annotated[
     Formula | None,
@@ -304,12 +290,12 @@ class QueuesDocument(Document):
         "last takes every gang.",
     )
     user_levels: LevelsField = Field(
-        default=(),
+        default={},
         description="Users by level, highest first: `{gold: [alice], silver: []}`. All others are "
         "below the last.",
     )
     group_levels: LevelsField = Field(
-        default=(), description="Charged groups by level, highest first."
+        default={}, description="Charged groups by level, highest first."
     )
     fair_share: FairShareEntry = Field(default=FairShareEntry(), description="Recent use.")
     run_time: RunTimeEntry = Field(default=RunTimeEntry(), description="Run times.")
@@ -363,5 +349,5 @@ class QueuesDocument(Document):
         )
 
 
-def _build_levels(levels: tuple[tuple[str, tuple[str, ...]], ...]) -> NamedLevels:
-    return tuple((name, frozenset(members)) for name, members in levels)
+def _build_levels(levels: Mapping[str, list[str]]) -> NamedLevels:
+    return tuple((name, frozenset(members)) for name, members in levels.items())

@@ -132,6 +132,20 @@ expectedStart: {coverage: 1, sample: 3}
     ]
 
 
+def test_every_name_of_a_level_of_users_is_checked_with_its_path() -> None:
+    assert _problems(
+        """
+levels: [{name: a, strategy: fifo}]
+userLevels: {gold: [1, " x "], "": [ann], silver: bob}
+"""
+    ) == [
+        "userLevels.gold[0]: must be a name in quotes, not 1",
+        'userLevels.gold[1]: must be a name without spaces around it, not " x "',
+        'userLevels[""]: must be a name without spaces around it, not ""',
+        'userLevels.silver: must be a list, not "bob"',
+    ]
+
+
 def test_a_worth_that_breaks_the_bound_is_refused_with_its_sum() -> None:
     assert _problems(
         """
