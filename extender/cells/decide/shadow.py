@@ -126,20 +126,21 @@ class _Releases:
         return True
 
     def drained(self, seats: Sequence[Seat]) -> tuple[Seat, ...]:
-        """Return the cells that must become empty because seats count against cells elsewhere."""
+        """Return the cells that must become empty because seats count against cells elsewhere.
+
+        Cells that seats lie in are not among them: they stay mapped, and none may have to be empty.
+        """
         mapped = {claim.cell for claim in self._claims}
         found = (self._table.cell(seat.chain, seat.claim) for seat in seats if seat.claim)
-        new = [
-            cell
-            for cell in dict.fromkeys(found)
-            if cell is not None and cell.enclosing_claim() is None and cell not in mapped
-        ]
+        used = dict.fromkeys(cell for cell in found if cell is not None)
+        new = [cell for cell in used if cell.enclosing_claim() is None and cell not in mapped]
         lacking = Counter((cell.chain.name, cell.level) for cell in new)
         lacking.subtract(self._unused)
         drained = list[Seat]()
         for claim in self._claims:
             rung = claim.virtual.chain, claim.virtual.level
-            if lacking[rung] > 0 and claim.cell.claim is not claim:
+            is_left = claim.cell.claim is not claim and claim.cell not in used
+            if lacking[rung] > 0 and is_left:
                 lacking[rung] -= 1
                 drained.append(_whole(claim.cell))
         return tuple(drained)
