@@ -45,6 +45,7 @@ from dataclasses import replace
 from math import inf
 
 from extender.cells.freed_cells import FreedCells
+from extender.cells.model import OPPORTUNISTIC
 from extender.queue.model import StepResult
 from extender.queue.order.ranking import Ranking
 from extender.queue.ports import Cells, Nodes, RunTimes
@@ -233,7 +234,15 @@ class Reservations:
             self._end_if_idle(one, ReservationEnd.UNUSED)
         else:
             self._idle_since.pop(one.gang, None)
-            self._check_promise(one, view.holders)
+            self._check_promise(one, self._awaited(gang, view.holders))
+
+    def _awaited(self, gang: QueuedGang, holders: Collection[GangKey]) -> Collection[GangKey]:
+        """Return the gangs among some for whose end a gang waits: others it preempts in time."""
+        if self._cells.is_preempting(gang.key):
+            return ()
+        if not gang.first.may_preempt or gang.first.request.priority == OPPORTUNISTIC:
+            return holders
+        return [one for one in holders if self._cells.victim_priority(one) != OPPORTUNISTIC]
 
     def _end_if_idle(self, one: Reservation, end: ReservationEnd) -> None:
         since = min(self._idle_since.get(one.gang, self._now), self._now)
@@ -244,7 +253,7 @@ class Reservations:
 
     def _check_promise(self, one: Reservation, holders: Collection[GangKey]) -> None:
         """Put the promised start off if it is over and gangs still hold reserved cells."""
-        if one.promised is None or self._now < one.promised:
+        if one.promised is None or self._now < one.promised or not holders:
             return
         last, end = self._shadows.ends.in_order(holders, now=self._now)[-1]
         promised = end if end < inf else None

@@ -142,6 +142,25 @@ def test_a_gang_that_could_preempt_the_large_one_does_not_end_others_instead() -
     assert world.submit(small("urgent").at(900), runs=HOUR) in world.started
 
 
+def test_a_gang_that_is_preempted_for_the_head_causes_no_slip() -> None:
+    """The start was promised for the end of the others: it is not put off until the victim's."""
+    world = a_world()
+    for number in range(3):
+        world.submit(small(f"old{number}"), runs=HOUR, predicted=HOUR)
+    guest = world.submit(small("guest").at(-1), runs=9 * HOUR, predicted=9 * HOUR)
+    world.submit(LARGE, runs=HOUR)
+    world.may_move.add(guest)
+    world.advance(AFTER)
+    for _ in range(60):
+        world.advance(60)
+    assert world.evicted  # and it takes a while to end
+    (one,) = world.planner.reservations.in_force()
+    assert (one.promised, one.slips) == (1000 + HOUR, ())
+    world.end(guest)
+    world.work()
+    assert key("large") in world.started
+
+
 def test_an_overrun_is_a_slip_with_the_gang_that_caused_it() -> None:
     world = a_world()
     for hour in range(1, 5):
