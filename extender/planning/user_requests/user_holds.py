@@ -153,8 +153,6 @@ class UserHolds:
             self._members.setdefault(gang, {})[pod.uid] = pod
             if _after(known) != _after(pod):
                 self._unwatch(_after(known), pod.uid)
-        if pod.hold is not None and pod.hold.hold.until is not None:
-            heapq.heappush(self._due, (pod.hold.hold.until, gang))
         self._review(gang, pod)
 
     def _forget(self, pod: ManagedPod) -> None:
@@ -260,6 +258,9 @@ class UserHolds:
             if not named:
                 del self._held_names[_name_of(before)]
         if counts is not None:
+            hold = counts.hold.hold if counts.hold is not None else None
+            if hold is not None and hold.until is not None:
+                heapq.heappush(self._due, (hold.until, gang))
             self._in_force[gang] = counts
             self._held_names.setdefault(_name_of(counts), {})[gang] = counts
 

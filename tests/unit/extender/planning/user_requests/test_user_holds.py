@@ -104,6 +104,24 @@ async def test_a_hold_ends_at_its_time_and_does_not_count_as_age() -> None:
         assert asked == (START + timedelta(hours=1)).timestamp()
 
 
+async def test_a_hold_ends_at_its_time_although_the_clock_was_ahead_once() -> None:
+    async with planning(shell=_Timed()) as plans:
+        plans.add_nodes()
+        plans.pods.upsert(_pod("a", "at night; until=2026-11-18T13:00:00Z").in_gang("x", size=2))
+        plans.pods.upsert(_pod("b", "later").in_gang("x", size=2))
+        for now in (3601.0, 600.0):
+            plans.shell.now = now
+            plans.planner.plan_soon()
+            await plans.looked()
+        plans.pods.upsert(_pod("b").in_gang("x", size=2))
+        await plans.looked()
+        assert not _has_place(plans, "a")
+        plans.shell.now = 3601.0
+        plans.planner.plan_soon()
+        await plans.looked()
+        assert _has_place(plans, "a")
+
+
 async def test_a_hold_ends_with_another_gang() -> None:
     async with planning(shell=_Timed()) as plans:
         plans.add_nodes()
