@@ -49,7 +49,7 @@ _MANY: Final = 1_000
 _AT_ONCE: Final = 100
 _KEPT_SECONDS: Final = 1.0
 """How long places are kept once they are many: every user may ask for them, again and again."""
-_OF_OTHERS: Final = ("after", "withoutHistory")
+_OF_OTHERS: Final = ("after", "behindReservations", "withoutHistory")
 """Fields of an expected start that name other gangs."""
 
 

@@ -48,6 +48,15 @@ async def test_a_gang_has_a_reason_an_age_and_a_place(shell: Shell) -> None:
     assert "limits" not in shown["a"]
 
 
+async def test_an_expected_start_names_no_gang_of_others_to_a_viewer(shell: Shell) -> None:
+    view = a_waiting_view(shell, cells=[A])
+    named = {"after": ["lab/b"], "behindReservations": ["lab/c"], "withoutHistory": ["lab/b"]}
+    view.expected_start = lambda _: {"unknown": "no history", **named}
+    place = (await view.places())[A]
+    assert view.show_start(place) == {"expectedStart": {"unknown": "no history", **named}}
+    assert view.show_start(place, viewer="ann") == {"expectedStart": {"unknown": "no history"}}
+
+
 async def test_the_places_of_many_gangs_are_kept_for_a_moment(
     shell: Shell, monkeypatch: pytest.MonkeyPatch
 ) -> None:
