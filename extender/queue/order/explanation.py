@@ -140,9 +140,10 @@ def explain_bound(
             "no bound on the wait for quota: gangs for which the limits have room are charged "
             "meanwhile, also if they ask later"
         ]
-    own = next(
-        place for place, one in enumerate(queues.levels) if one.name == standing.own_level_name
-    )
+    places = {one.name: place for place, one in enumerate(queues.levels)}
+    own = places.get(standing.own_level_name)
+    if own is None:
+        return ["the Queues document has changed, and the gang is about to be ranked by it"]
     settled = queues.settles_after(own)
     when = f"more than {format_duration(settled)} later" if settled else "later"
     return [f"gangs that ask {when} are never ahead of it", *_unbounded(facts, queues)]

@@ -55,6 +55,16 @@ def test_the_parts_of_a_rank_are_named_with_their_seconds() -> None:
     ]
 
 
+def test_a_gang_of_a_level_that_has_just_been_removed_is_told_so() -> None:
+    """Thousands of gangs are ranked anew in steps, and are shown meanwhile."""
+    gang = facts(class_name="prod")
+    standing = GangOrder(queues(_DOCUMENT), CLASSES).standing(gang, now=0)
+    changed = queues("levels: [{name: all, strategy: fifo}]")
+    assert explain_standing(standing, gang, changed)
+    (told,) = explain_bound(standing, gang, changed)
+    assert told.startswith("the Queues document has changed")
+
+
 def test_a_formula_is_told_with_the_factors_that_it_reads() -> None:
     level = "{name: a, strategy: formula, worth: {class: 24h, shortRun: 8h}, formula: "
     text = f"levels: [{level}'worth.class * class + worth.shortRun * shortRun * shortRun'}}]"
