@@ -38,8 +38,9 @@ class QueuedGang:
     """Helpers whose gate is lifted, and that were refused because the gang had no places."""
     victims: tuple[GangKey, ...] = ()
     """The gangs that it preempts at present."""
-    moved: tuple[GangKey, ...] = ()
-    """The opportunistic gangs that are ended so that it starts earlier; they fit elsewhere."""
+    moved: Mapping[PodUid, GangKey] = field(default_factory=dict)
+    """The pods of opportunistic gangs that are ended so that it starts earlier. The gangs fit
+    elsewhere: pods that are created in their place are left alone."""
     has_reserved: bool = False
     """Whether the cells of its victims are reserved for it. Where the cells must first be mapped in
     another way they cannot be reserved: the victims end, and the gang is planned again."""

@@ -1,6 +1,6 @@
 """The actions that a gang needs, given the places of its members and its victims."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import assert_never
 
 from extender.cells.answers import moved, preempted
@@ -18,7 +18,7 @@ from extender.queue.ports import Cells
 from extender.queue.queued_gang import QueuedGang
 from extender.queue.seen_gangs import SeenGangs
 from policy.queues.alternatives import read_used
-from policy.submission import GangKey
+from policy.submission import GangKey, PodUid
 
 
 def wanted_actions(gang: QueuedGang, cells: Cells, contended: ContendedNodes) -> list[Action]:
@@ -46,9 +46,9 @@ def still_preempts(gang: QueuedGang, cells: Cells) -> bool:
 def is_wanted(action: Action, gangs: SeenGangs, cells: Cells, contended: ContendedNodes) -> bool:
     """Tell whether an action that is not finished is still useful."""
     match action:
-        case EvictPod(preemptor=preemptor, victim=victim):
+        case EvictPod(uid=uid, preemptor=preemptor, victim=victim):
             gang = gangs.find(preemptor)
-            if gang is None or victim in _moved(gang, cells):
+            if gang is None or uid in _moved(gang, cells):
                 return gang is not None
             return victim in gang.victims and still_preempts(gang, cells)
         case ReleasePod(uid=uid, placement=placement):
@@ -96,15 +96,15 @@ def _is_misstated(gang: QueuedGang, pod: QueuedPod) -> bool:
     return bool(pod.forms) and read_used(pod.alternative) != gang.form
 
 
-def _moved(gang: QueuedGang, cells: Cells) -> tuple[GangKey, ...]:
-    """Return the gangs that are moved for a gang, for as long as it has no place."""
-    return gang.moved if gang.moved and unplaced(gang, cells) else ()
+def _moved(gang: QueuedGang, cells: Cells) -> Mapping[PodUid, GangKey]:
+    """Return the pods that are moved for a gang, for as long as it has no place."""
+    return gang.moved if gang.moved and unplaced(gang, cells) else {}
 
 
 def _for_moved(gang: QueuedGang, cells: Cells) -> Iterable[Action]:
-    for victim in _moved(gang, cells):
-        reason = moved(victim, by=gang.first.request)
-        for uid in filter(cells.is_bound, sorted(cells.members_of(victim))):
+    for uid, victim in _moved(gang, cells).items():
+        if cells.is_bound(uid):
+            reason = moved(victim, by=gang.first.request)
             yield EvictPod(uid=uid, victim=victim, preemptor=gang.key, reason=reason)
 
 

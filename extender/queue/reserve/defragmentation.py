@@ -135,13 +135,13 @@ class Defragmentation:
         self._found.pop(key, None)
         gang = self._seen.find(key)
         if gang is not None:
-            gang.moved = ()
+            gang.moved = {}
 
     def _search(self, one: Reservation, step: StepResult) -> None:
         gang = self._seen.find(one.gang)
         if gang is None:
             return
-        gang.moved = ()
+        gang.moved = {}
         self._found.pop(one.gang, None)
         moves = self._moves(one, gang) if self._would_gain(one, gang) else None
         if moves is None:
@@ -212,7 +212,9 @@ class Defragmentation:
         grace = self._queues.preemption.grace
         self._next[one.gang] = self._now + grace + _PATIENCE_SECONDS
         self._reservations.put(replace(one, seats=moves.seats, drained=(), nodes=moves.nodes))
-        gang.moved = moves.gangs
+        gang.moved = {
+            uid: victim for victim in moves.gangs for uid in sorted(self._cells.members_of(victim))
+        }
         self._seen.note_change(gang.key)
         step.has_more = True
         step.moves.append(preempt(gang.first.request, victims=moves.gangs, nodes=moves.nodes))

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from extender.cells.model import MemberRequest
 from extender.queue.reserve.defragmentation import ProposedMoves
 from policy.classes import NO_CLASSES
 from policy.queues.queues import (
@@ -12,7 +13,7 @@ from policy.queues.queues import (
     DefragmentationRules,
     PreemptionRules,
 )
-from policy.submission import GangKey
+from policy.submission import GangKey, PodUid
 from tests.support.cells.builders import GangBuilder, a_cluster, a_gang
 from tests.support.queue.timed_world import TimedWorld
 
@@ -101,6 +102,39 @@ def test_a_moved_gang_that_does_not_end_is_asked_again_later() -> None:
     assert len(world.moves) == 1
     world.advance(200)
     assert len(world.moves) == 2
+
+
+def test_a_gang_that_moved_is_not_ended_again_while_another_one_takes_its_time() -> None:
+    world = TimedWorld(
+        a_cluster("4 nodes x 4").promising("a", node=2).build(),
+        queues=replace(DEFAULT_QUEUES, defragmentation=PERFORM),
+    )
+    for place in range(4):
+        world.submit(half(f"stay{place}"), runs=10 * HOUR, predicted=10 * HOUR)
+        world.submit(half(f"go{place}"), runs=60, predicted=60)
+    world.may_move = {key(f"stay{place}") for place in range(4)}
+    large = world.submit(a_gang("large").of(4, 4).at(-1), runs=HOUR, may_preempt=False)
+    world.advance(60)
+    world.advance(601)
+    quick, slow = sorted({one.victim for one in world.evicted})
+    world.end(quick)
+    world.started.pop(quick)
+    world.submit(_Again(half(quick.name).request), runs=HOUR, predicted=HOUR)
+    assert quick in world.started, "it runs elsewhere"
+    world.evicted.clear()
+    world.planner.wake()  # a pod anywhere has ended
+    world.work()
+    assert {one.victim for one in world.evicted} <= {slow}
+    world.end(slow)
+    world.work()
+    assert large in world.started
+
+
+class _Again(GangBuilder):
+    """A gang whose controller has created its pods again."""
+
+    def members(self) -> list[MemberRequest]:
+        return [replace(one, member=PodUid(f"{one.member}-again")) for one in super().members()]
 
 
 @pytest.mark.parametrize(
