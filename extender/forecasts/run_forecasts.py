@@ -77,7 +77,7 @@ class RunForecasts:
         self.book = RunTimeBook()
         self.is_loaded = history is None
         self._early: dict[str, tuple[GangKey, GangFacts, float | None]] = {}
-        """Runs that were described before the history was read."""
+        """Runs that go on and were described before the history was read."""
         self._runs: dict[str, FollowedRun] = {}
         self._of_gang: dict[GangKey, str] = {}
         self._predicted: dict[str, dict[str, Prediction]] = {}
@@ -144,10 +144,10 @@ class RunForecasts:
         `deadline` is how many seconds after its start its workload is ended; a Job starts when its
         first pod is created.
         """
-        if not self.is_loaded:
-            self._early[facts.run] = gang, facts, deadline
-            return {}
         run = _followed(gang, facts, deadline)
+        if not self.is_loaded:
+            self._follow_early(run, facts, deadline)
+            return {}
         if facts.ended_at is not None:
             return self._end(run, facts, stamp=stamp)
         self._note_start(run)
@@ -158,6 +158,15 @@ class RunForecasts:
             self.book.begin(run.run, run.keys, at=run.started)
         self._new.pop(run.run, None)  # it is recorded with what is returned
         return self._told(run.run)
+
+    def _follow_early(self, run: FollowedRun, facts: GangFacts, deadline: float | None) -> None:
+        """Know the limit of a run; what is predicted about it needs the history."""
+        if facts.ended_at is not None:
+            self._forget(run.run)
+            return
+        self._runs[run.run] = run
+        self._of_gang[run.gang] = run.run
+        self._early[run.run] = run.gang, facts, deadline
 
     def _note_start(self, run: FollowedRun) -> None:
         """Compare the start of a run with what was predicted, when it is first seen."""
@@ -231,6 +240,7 @@ class RunForecasts:
 
     def _forget(self, run: str) -> None:
         followed = self._runs.pop(run, None)
+        self._early.pop(run, None)
         self._predicted.pop(run, None)
         self._new.pop(run, None)
         self.book.forget(run)
@@ -253,10 +263,12 @@ class RunForecasts:
         await in_slices(teach(self.book, past))
         known = {run.run for run in past}
         self.is_loaded = True
-        for run, (gang, facts, deadline) in self._early.items():
-            if run not in known and facts.ended_at is None:
+        early, self._early = self._early, {}
+        for run, (gang, facts, deadline) in early.items():
+            if run in known:
+                self._forget(run)
+            else:
                 self.follow(gang, facts, stamp=facts.stamp, deadline=deadline)
-        self._early.clear()
         logger.info("past runs learned", extra={"runs": len(past)})
         return past
 

@@ -100,6 +100,21 @@ async def test_runs_that_were_described_before_the_history_was_read_are_followed
     assert world.forecasts.expected(_GANG).is_known
 
 
+async def test_without_a_history_yet_limits_are_known_and_ended_runs_leave_nothing() -> None:
+    forecasts = _World().forecasts
+    forecasts.follow(_GANG, _waiting(limit_seconds=600), stamp="1")
+    assert forecasts.expected(_GANG).limit == 600
+    for number in range(3):
+        gang = GangKey("lab", f"bert-{number}")
+        forecasts.follow(gang, _facts(number, ended=None), stamp="1")
+        forecasts.follow(gang, _facts(number), stamp="2")
+    assert list(forecasts._early) == [run.run for run in forecasts.followed] == ["r99"]
+    forecasts.retain([])
+    assert not forecasts._early
+    await forecasts.load()
+    assert not forecasts.followed
+
+
 async def test_an_unavailable_history_is_read_later(monkeypatch: pytest.MonkeyPatch) -> None:
     world = _World(*(_facts(number) for number in range(6)))
     world.history.is_away = True
