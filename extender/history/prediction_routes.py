@@ -53,5 +53,5 @@ def _show(error: PredictionError) -> dict[str, Any]:
         "runs": error.runs,
         "medianErrorFactor": round(error.median_factor, 3),
         "withinTwice": round(error.within_twice, 3),
-        "covered": round(error.covered, 3),
+        "covered": None if error.covered is None else round(error.covered, 3),
     }

@@ -187,7 +187,10 @@ WITH outcomes AS (
     SELECT
         kind, p ->> 'key' AS key, (p ->> 'size')::integer AS size,
         abs(ln(greatest(actual, 1) / greatest((p ->> 'median')::float8, 1))) AS error,
-        actual BETWEEN (p ->> 'low')::float8 AND (p ->> 'high')::float8 AS is_covered
+        -- An interval that nobody was told, for lack of outcomes, promises nothing.
+        CASE WHEN p -> 'told' IS DISTINCT FROM 'false'::jsonb
+            THEN actual BETWEEN (p ->> 'low')::float8 AND (p ->> 'high')::float8
+        END AS is_covered
     FROM outcomes
 )
 SELECT

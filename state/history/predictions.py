@@ -46,5 +46,5 @@ class PredictionError:
     """Half of the outcomes were off by more than this factor."""
     within_twice: float
     """The share of outcomes that were off by a factor of at most two."""
-    covered: float
-    """The share of outcomes inside the interval."""
+    covered: float | None
+    """The share of outcomes inside the interval, of those that were told; None without any."""

@@ -58,3 +58,17 @@ async def test_predictions_are_compared_with_outcomes(stores: Stores) -> None:
     assert (start.kind, start.key, start.runs) == ("start", "below 4 h", 3)
     assert start.median_factor == pytest.approx(2.0)
     assert await stores.history.prediction_errors(NOON, NOON + HOUR, user_name="bob") == []
+
+
+@pytest.mark.parametrize(("was_told", "covered"), [((False, False), None), ((False, True), 0.0)])
+async def test_only_intervals_that_were_told_count_as_covered(
+    stores: Stores, was_told: tuple[bool, ...], covered: float | None
+) -> None:
+    at = (NOON - HOUR).timestamp()
+    for number, told in enumerate(was_told):
+        high = 600.0 if told else 9000.0
+        start = _told("1", at=at, low=0.0, high=high, told=told)
+        run = some_facts(f"r{number}", started_at=NOON, predictions={"start": start})
+        await stores.tell(run)
+    [error] = await stores.history.prediction_errors(NOON, NOON + HOUR)
+    assert (error.runs, error.covered) == (2, covered)

@@ -106,14 +106,15 @@ class MemoryHistory:
     ) -> list[PredictionError]:
         """Compare predictions with outcomes that came between two moments."""
         self._check_available()
-        errors: dict[tuple[str, str, int], list[tuple[float, bool]]] = {}
+        errors: dict[tuple[str, str, int], list[tuple[float, bool | None]]] = {}
         for facts in self.runs.values():
             if user_name in (None, facts.user_name):
                 for kind, told, actual in _outcomes(facts, since, until):
                     error = abs(log(max(actual, 1) / max(told["median"], 1)))
                     key = (kind, told["key"], told["size"])
                     is_covered = told["low"] <= actual <= told["high"]
-                    errors.setdefault(key, []).append((error, is_covered))
+                    was_told = told.get("told") is not False
+                    errors.setdefault(key, []).append((error, is_covered if was_told else None))
         return [_error(*key, found) for key, found in sorted(errors.items())]
 
     def _check_available(self) -> None:
@@ -148,8 +149,11 @@ def _outcomes(
         yield START, told[START], started.timestamp() - told[START]["at"]
 
 
-def _error(kind: str, key: str, size: int, found: list[tuple[float, bool]]) -> PredictionError:
+def _error(
+    kind: str, key: str, size: int, found: list[tuple[float, bool | None]]
+) -> PredictionError:
     errors = [error for error, _ in found]
+    covered = [is_covered for _, is_covered in found if is_covered is not None]
     return PredictionError(
         kind=kind,
         key=key,
@@ -157,7 +161,7 @@ def _error(kind: str, key: str, size: int, found: list[tuple[float, bool]]) -> P
         runs=len(found),
         median_factor=exp(median(errors)),
         within_twice=sum(error <= log(2) for error in errors) / len(found),
-        covered=sum(is_covered for _, is_covered in found) / len(found),
+        covered=sum(covered) / len(covered) if covered else None,
     )
 
 
