@@ -12,7 +12,7 @@ from extender.queue.order.standing import RankPart, Standing
 from policy.classes import MAX_CELL_PRIORITY, OPPORTUNISTIC
 from policy.queues.durations import format_duration
 from policy.queues.factors import FactorName
-from policy.queues.queues import Queues
+from policy.queues.queues import DEFAULT_LONGEST, Queues
 from policy.wording import listing, moment
 
 OTHERS = "a gang of another user"
@@ -154,8 +154,8 @@ def _unbounded(facts: QueueFacts, queues: Queues) -> Iterator[str]:
         yield "no bound on the wait: an opportunistic gang starts when promised cells are not used"
         return
     rules = queues.run_time
-    if rules.longest_of(facts.class_name) is None:
-        yield "no bound on the wait: `runTime.longest` does not say how long gangs run"
+    if DEFAULT_LONGEST not in rules.longest:  # it waits for the ends of gangs of every class
+        yield "no bound on the wait: `runTime.longest` has no `default`: not all runs have a limit"
     elif not rules.enforce:
         yield "no bound on the wait: `runTime.longest` is assumed and not enforced"
     if not queues.reservation.per_pool or not queues.reservation.sticky:

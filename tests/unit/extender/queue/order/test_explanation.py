@@ -167,15 +167,21 @@ def test_users_are_told_where_no_bound_exists() -> None:
     order = GangOrder(queues(_DOCUMENT), CLASSES)
     guaranteed, opportunistic = facts(), facts(priority=-1)
     settled = "gangs that ask more than 168 h later are never ahead of it"
+    unlimited = (
+        "no bound on the wait: `runTime.longest` has no `default`: not all runs have a limit"
+    )
     preempted = (
         "no bound on the wait while gangs of a higher class preempt in VC lab: reservations do "
         "not keep them off"
     )
     assert explain_bound(order.standing(guaranteed, now=0), guaranteed, order.queues) == [
         settled,
-        "no bound on the wait: `runTime.longest` does not say how long gangs run",
+        unlimited,
         preempted,
     ]
+    limited = queues(f"{_DOCUMENT}runTime: {{longest: {{test: 7d}}, enforce: true}}")
+    told = explain_bound(order.standing(guaranteed, now=0), guaranteed, limited)
+    assert told == [settled, unlimited, preempted], "it waits for gangs of other classes, too"
     assert explain_bound(order.standing(opportunistic, now=0), opportunistic, order.queues) == [
         settled,
         "no bound on the wait: an opportunistic gang starts when promised cells are not used",
