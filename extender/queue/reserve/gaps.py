@@ -15,7 +15,7 @@ from extender.queue.waiting_gangs import WaitingGangs
 from policy.submission import GangKey, VcName
 
 _CLASSIFIED = 64
-"""Gangs with unknown run times that are looked at in one review."""
+"""Gangs that wait because of how long they may run and that are looked at in one review."""
 _LONGEST_CLASS = 64
 
 
@@ -36,8 +36,8 @@ class Gaps:
         self._seen = seen
         self._waiting = waiting
         self._in_force = in_force
-        self._unknown: dict[GangKey, None] = {}
-        """Gangs that could use a gap if it were known how long they run."""
+        self._bound: dict[GangKey, None] = {}
+        """Gangs that could use a gap if they were expected to run for a shorter time."""
         self._backfilled: list[GangKey] = []
         self.started: dict[GangKey, float] = {}
         """When each gang got its places, or was first seen with them."""
@@ -54,6 +54,8 @@ class Gaps:
         """
         maintained = self._calendar.closed_to(gang, ends_at=ends_at)
         others = [one for one in self._in_force() if one.gang != gang.key]
+        if maintained and ends_at is None:
+            self._bound[gang.key] = None
         if not others or gang.has_begun or self._cells.is_preempting(gang.key):
             return Guard(maintained=maintained) if maintained else FREE
         domain, now = self._cells.domain(gang.first.request), self._calendar.now
@@ -67,10 +69,9 @@ class Gaps:
         free = [one for one in others if one not in (*binding, *own) and one.domain is not None]
         due = [one for one in free if domain is None and self._is_due(one)]
         if (binding or due) and ends_at is None:
+            self._bound[gang.key] = None
             run = self._calendar.ends_within(gang.key)
             ends_at = None if run is None else now + run
-        if ends_at is None and any(one.entry is None for one in (*binding, *due)):
-            self._unknown[gang.key] = None
         return Guard(
             binding=binding,
             closed={
@@ -145,18 +146,19 @@ class Gaps:
         gang.run_class = _LONGEST_CLASS if run is None else run_class(run)
 
     def classify_again(self) -> None:
-        """Plan gangs again of which it is known since how long they run: some in each review."""
-        for key in list(self._unknown)[:_CLASSIFIED]:
-            del self._unknown[key]
+        """Plan gangs again that are expected to run for another time: some in each review."""
+        may_bind = bool(self._in_force() or self._calendar.queues.maintenance)
+        for key in list(self._bound)[:_CLASSIFIED]:
+            del self._bound[key]
             gang = self._seen.find(key)
-            if gang is None or not self._in_force() or self._waiting.pool(key) is None:
+            if gang is None or not may_bind or self._waiting.pool(key) is None:
                 continue
             before = gang.run_class
             self.classify(gang)
             if gang.run_class != before:
                 self._seen.note_change(key)
             else:
-                self._unknown[key] = None
+                self._bound[key] = None
 
     def cover_again(self, key: GangKey) -> None:
         """Look again at a waiting gang whose advance reservations may have changed."""

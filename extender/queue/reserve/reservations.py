@@ -106,6 +106,8 @@ class Reservations:
         self._freed: set[VcName | None] = set()
         """The domains in which cells became free since the last step."""
         self._review_at = 0.0
+        self._followed: Queues | None = None
+        """The document by which gangs were last planned."""
         self.gaps = Gaps(cells, self.calendar, seen=seen, waiting=waiting, in_force=self.in_force)
         """Which other gangs may use reserved cells."""
         ranking.on_reorder = self.gaps.cover_again
@@ -195,8 +197,9 @@ class Reservations:
 
     def gather(self) -> None:
         """Exchange reserved cells that are in use for cells that became free."""
-        if self._advance.follow_calendar():
-            self._waiting.wake()
+        if self._advance.follow_calendar() or self._queues is not self._followed:
+            self._followed = self._queues
+            self._waiting.wake()  # runs may count as shorter, or need no minimum any more
         self.gaps.note_cells()
         freed, self._freed = self._freed, set()
         for one in [one for one in self._of.values() if one.domain in freed]:
@@ -206,7 +209,7 @@ class Reservations:
                     one, gang, cells=self._cells, shadows=self._shadows, beside=self._of.values()
                 )
                 if better is not None:
-                    self.put(better)
+                    self._note(better)  # what it leaves, if anything, became free just now
 
     def _review(self, one: Reservation) -> None:
         """End a reservation that is of no use, and note whether its promise can be kept."""
@@ -352,7 +355,6 @@ class Reservations:
                 slips=(*one.slips, slip),
             )
         )
-        self._wake_bound(one)
 
     def _exchange(self, one: Reservation, gang: QueuedGang) -> None:
         """Reserve other cells for a gang whose start was put off, if it can start sooner there."""
@@ -364,13 +366,18 @@ class Reservations:
         last = inf if one.promised is None else one.promised
         if shadow is not None and shadow.time < last - _LEAST_SLIP_SECONDS:
             self.put(on_cells(one, shadow))
-            self._wake_bound(one)
 
     def _deadline(self, shadow: float) -> float:
         return deadline_of(shadow, longest=self._queues.run_time.longest, now=self._now)
 
     def put(self, one: Reservation) -> None:
-        """Make or change a reservation."""
+        """Make or change a reservation; what it leaves may help others."""
+        before = self._of.get(one.gang)
+        self._note(one)
+        if before is not None and before.kept != one.kept:
+            self._wake_bound(before)
+
+    def _note(self, one: Reservation) -> None:
         self._of[one.gang] = one
         self._changed[one.gang, one.made_at] = one
 

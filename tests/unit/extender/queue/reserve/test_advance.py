@@ -249,6 +249,22 @@ def test_lost_cells_are_replaced_and_that_is_a_slip() -> None:
     assert reserved(world).slips[-1].cause is SlipCause.CELLS_LOST
 
 
+def test_cells_that_are_replaced_with_lost_ones_are_used_at_once() -> None:
+    cluster = a_cluster("2 nodes x 4").chain("2 nodes x 4", name="other", leaf_type="old")
+    cluster = cluster.promising("a", node=2).promising("a", chain="other", node=2)
+    world = TimedWorld(cluster.build())
+    for place in range(2):
+        world.submit(one(f"busy{place}").typed("gpu"), runs=60, limit=60)
+    put(world, an_entry(2))
+    long = world.submit(one("long").typed("old"), runs=9 * HOUR, limit=9 * HOUR)
+    assert long not in world.started
+    world.advance(120)
+    world.lose_node(reserved(world).nodes[0])
+    for _ in range(3):
+        world.advance(2)
+    assert long in world.started, "the entry has cells of the other type now"
+
+
 def test_a_head_leaves_the_cells_alone_only_if_it_would_run_into_the_time() -> None:
     for limit, is_promised in ((0.25 * HOUR, True), (5 * HOUR, False)):
         world = a_world(an_entry(2), reservation=ReservationRules(after=60))

@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 
 from extender.cells.model import ReasonCode
+from extender.queue.forecast.model import RunTime
 from policy.classes import NO_CLASSES
 from policy.queues.queues import DEFAULT_QUEUES, Queues, RunTimeRules
 from policy.queues.windows import MaintenanceWindow
@@ -119,6 +120,22 @@ def test_an_unknown_run_counts_as_the_longest_or_else_as_the_cap() -> None:
         world = a_world(run_time=rules)
         put(world, a_window(*both(world)))
         assert (world.submit(one("unknown"), runs=1) in world.started) is starts
+
+
+def test_a_gang_starts_before_a_window_as_soon_as_it_is_known_to_end_in_time() -> None:
+    world = a_world(run_time=RunTimeRules(cap=2 * HOUR))
+    put(world, a_window(*both(world)))
+    gangs = [world.submit(one(f"gang{place}"), runs=60) for place in range(2)]
+    assert not world.started
+    known = RunTime(median=60, high=60, runs=10)
+    world.run_times.of[gangs[0]] = known
+    for _ in range(2):
+        world.advance(2)
+    assert list(world.started) == [gangs[0]]
+    order = world.planner.ranking.order
+    order.configure(replace(order.queues, run_time=RunTimeRules(cap=HOUR / 2)), NO_CLASSES)
+    world.work()
+    assert gangs[1] in world.started
 
 
 def test_a_window_over_missing_nodes_or_in_the_past_does_no_harm() -> None:

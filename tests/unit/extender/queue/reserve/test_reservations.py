@@ -1,10 +1,13 @@
 """A large gang among small ones: what is reserved, who may use it meanwhile, and what slips."""
 
+from dataclasses import replace
+
 import pytest
 
 from extender.cells.model import ReasonCode
 from extender.queue.forecast.model import RunTime
 from extender.queue.reserve.model import ReservationEnd, SlipCause
+from policy.classes import NO_CLASSES
 from policy.queues.queues import DEFAULT_QUEUES, PreemptionRules, ReservationRules, RunTimeRules
 from tests.support.cells.builders import a_cluster, a_gang
 from tests.support.queue.large_gang import (
@@ -324,6 +327,17 @@ def test_opportunistic_gangs_keep_off_when_too_little_time_is_left() -> None:
     assert gang.noticed is not None
     assert gang.noticed.code is ReasonCode.RESERVED, "it has no node selector that could be wrong"
     assert world.submit(small("brief").at(-1), runs=60, limit=HOUR / 4) in world.started
+
+
+def test_they_use_the_cells_as_soon_as_the_document_has_no_minimum_run() -> None:
+    world = a_full_world(preemption=PreemptionRules(minimum_run=HOUR))
+    world.advance(3.5 * HOUR)
+    guest = world.submit(small("guest").at(-1), runs=99 * HOUR)
+    assert guest not in world.started
+    order = world.planner.ranking.order
+    order.configure(replace(order.queues, preemption=PreemptionRules()), NO_CLASSES)
+    world.work()
+    assert guest in world.started
 
 
 @pytest.mark.parametrize("predicted", [None, HOUR])
