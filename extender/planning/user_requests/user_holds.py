@@ -49,6 +49,8 @@ class UserHolds:
         self._naming: dict[_Name, dict[PodUid, GangKey]] = {}
         """The members whose holds are lifted by the end of a gang, by its name."""
         self._due: list[tuple[float, GangKey]] = []
+        """A heap of moments at which holds are lifted; some are outdated."""
+        self._tidy_at = _MOST_REVIEWED
         self._watched: dict[_Name, set[PodUid]] = {}
         """The pods of gangs whose end lifts a hold."""
         self._ended: dict[_Name, float] = {}
@@ -155,6 +157,13 @@ class UserHolds:
                 self._unwatch(_after(known), pod.uid)
         self._review(gang, pod)
 
+    def _tidy_due(self) -> None:
+        """Drop moments of gangs that state no hold any more: they may be years away."""
+        if len(self._due) > self._tidy_at:
+            self._due = [one for one in dict.fromkeys(self._due) if one[1] in self._members]
+            heapq.heapify(self._due)
+            self._tidy_at = max(_MOST_REVIEWED, 2 * len(self._due))
+
     def _forget(self, pod: ManagedPod) -> None:
         gang, name = _gang_of(pod), _name_of(pod)
         was = self._members.get(gang, {}).get(pod.uid)
@@ -162,6 +171,9 @@ class UserHolds:
         self.kept.forget(pod.uid)
         if self._drop(gang, pod.uid):
             self._to_review.add(gang)
+            if gang not in self._members:  # a standby makes no steps and sees many gangs
+                self._to_review.discard(gang)
+                self._review(gang, pod)
         if is_kept:
             for member in [*self._pods_of(gang, pod)]:
                 self._see(member)
@@ -261,6 +273,7 @@ class UserHolds:
             hold = counts.hold.hold if counts.hold is not None else None
             if hold is not None and hold.until is not None:
                 heapq.heappush(self._due, (hold.until, gang))
+                self._tidy_due()
             self._in_force[gang] = counts
             self._held_names.setdefault(_name_of(counts), {})[gang] = counts
 

@@ -6,7 +6,7 @@ a VC makes another factor. Then gangs that wait are moved; what was decided abou
 
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import replace
-from heapq import heappop, heappush
+from heapq import heapify, heappop, heappush
 from typing import Final
 
 from extender.cells.views.listings import Stepwise
@@ -57,6 +57,7 @@ class Ranking:
         self._of_account: dict[Account, dict[GangKey, None]] = {}
         self._promotions: list[tuple[float, GangKey]] = []
         """A heap of moments at which gangs may change their level; some are outdated."""
+        self._tidy_at = _MOST_PROMOTED
         self.on_reorder: Callable[[GangKey], None] = lambda _: None
         """Called with each gang that waits when the document or the classes have changed."""
 
@@ -116,6 +117,15 @@ class Ranking:
         due = standing.next_promotion
         if due is not None and (before is None or before[1].next_promotion != due):
             heappush(self._promotions, (due, key))
+            self._tidy_promotions()
+
+    def _tidy_promotions(self) -> None:
+        """Drop moments of gangs that wait no longer: they may be weeks away."""
+        if len(self._promotions) > self._tidy_at:
+            due = dict.fromkeys(self._promotions)
+            self._promotions = [one for one in due if one[1] in self._ranked]
+            heapify(self._promotions)
+            self._tidy_at = max(_MOST_PROMOTED, 2 * len(self._promotions))
 
     def _leave_account(self, gang: GangKey) -> None:
         account = self._account_of.pop(gang, None)

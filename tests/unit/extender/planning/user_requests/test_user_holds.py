@@ -230,6 +230,20 @@ def test_a_step_does_not_grow_with_holds_that_are_over() -> None:
     assert _calls(many.update) == _calls(few.update)
 
 
+def test_a_standby_keeps_nothing_of_held_gangs_that_are_gone() -> None:
+    plans = Planning(shell=_Timed())  # its loop does not run
+    for number in range(500):
+        for member in "ab":
+            pod = _pod(f"{number}{member}", "later; until=2099-01-01T00:00:00Z")
+            plans.pods.upsert(pod.in_gang(f"g{number}", size=2))
+        for member in "ab":
+            plans.pods.remove(_pod(f"{number}{member}").in_gang(f"g{number}", size=2))
+    holds = plans.holds
+    kept = (holds._members, holds._in_force, holds._held_names, holds._to_review)
+    assert not any(kept)
+    assert len(holds._due) <= 201
+
+
 def test_a_hold_does_not_grow_with_other_holds() -> None:
     few, many = Planning(shell=_Timed()), Planning(shell=_Timed())
     for plans, number in ((few, 10), (many, 200)):

@@ -153,3 +153,21 @@ def test_gangs_that_leave_are_forgotten() -> None:
     deliver(world)
     step(world)
     assert world.planner.ranking.in_order() == []
+
+
+def test_promotions_of_gangs_that_are_gone_are_forgotten() -> None:
+    levels = """
+levels:
+- {name: urgent, who: {users: [bob]}, strategy: fifo}
+- {name: rest, strategy: fifo, promoteAfter: 28d}
+"""
+    world = _world(queues(levels), ("stays", "alice", "test"))
+    for number in range(500):
+        submit(world, a_gang(f"g{number}").of(4, 4))
+        step(world)
+        world.delete(PodUid(f"g{number}-0"))
+        world.delete(PodUid(f"g{number}-1"))
+        deliver(world)
+        world.now += 1
+    assert len(world.planner.ranking._promotions) <= 201
+    assert "stays" in {gang.name for _, gang in world.planner.ranking._promotions}
