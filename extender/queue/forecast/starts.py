@@ -25,8 +25,9 @@ from policy.submission import GangKey
 
 SHORTEST_WAIT: Final = 30.0
 """Shorter waits count as this one: they are not told apart."""
-_LONGEST_WAIT: Final = 100 * 365 * 86_400.0
-"""Longer waits count as this one: times must stay within those that can be shown."""
+_LONGEST_WAIT: Final = 10 * 365 * 86_400.0
+"""Longer waits are told as this one: a few extreme outcomes give times that no calendar has."""
+_MOST_EXPONENT: Final = 100.0
 _LAST: Final = 500
 _APART_SECONDS: Final = 1800.0
 """Of predictions that are made within this time, one outcome counts."""
@@ -160,11 +161,17 @@ class StartCalibration:
         least, most = _OUTSIDE
         outside = min(max((1.0 - coverage) / 2 + self._shift, least), most) / 2
         median = max(predicted, SHORTEST_WAIT)
-        low = median * exp(scores.quantile(outside) * drawn.spread)
-        high = median * exp(scores.quantile(1.0 - outside) * drawn.spread)
+        low, high = (
+            _scaled(median, scores.quantile(share) * drawn.spread)
+            for share in (outside, 1.0 - outside)
+        )
         if low <= SHORTEST_WAIT:
             low = 0.0
-        low, high = min(low, _LONGEST_WAIT), min(high, _LONGEST_WAIT)
         return ExpectedStart(
             median=min(max(predicted, low), high), low=low, high=high, outcomes=len(scores)
         )
+
+
+def _scaled(seconds: float, logarithm: float) -> float:
+    """Return a time that is longer by a factor, given by its logarithm."""
+    return min(seconds * exp(min(logarithm, _MOST_EXPONENT)), _LONGEST_WAIT)

@@ -143,6 +143,16 @@ def test_what_is_promised_holds_in_the_long_run(errors: list[float], drift: int)
     assert sum(covered) / len(covered) > 0.7
 
 
+def test_a_few_extreme_outcomes_give_a_time_that_can_be_shown() -> None:
+    """The clock was wrong for a while, or users held their gangs for weeks."""
+    calibration = _calibrated(*[1.0] * 30, *[1e6] * 10, predicted=60.0)
+    expected = calibration.expect(DrawnStart(seconds=60.0, spread=3.0), coverage=0.8)
+    assert expected is not None
+    assert moment(1.8e9 + expected.high) == "2037-01-12T08:00:00Z"
+    late = calibration.expect(DrawnStart(seconds=1e12, spread=3.0), coverage=0.8)
+    assert late is None, "nothing is known of such waits"
+
+
 def test_outcomes_count_for_waits_of_the_same_length() -> None:
     calibration = _calibrated(*[1.0] * 40)
     assert calibration.expect(_drawn(600), coverage=0.8) is None
