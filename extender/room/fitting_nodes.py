@@ -192,7 +192,7 @@ class FittingNodes:
         """Return the needs that fit more nodes, or nodes with more room, than they did before."""
         self._catch_up()
         grown, self._grown = self._grown, {}
-        return dict.fromkeys(self._fits) if self.room.take_opened() else grown
+        return {**dict.fromkeys(self._fits), **grown} if self.room.take_opened() else grown
 
     # -- needs and nodes
 
@@ -207,7 +207,6 @@ class FittingNodes:
         fit = self._fits[need] = _Fit()
         for name in self._traits:
             self._place(need, name)
-        self._grown.pop(need, None)
         self._dropped.pop(need, None)
         if len(self._fits) > _MOST_NEEDS:
             oldest, _ = self._fits.popitem(last=False)

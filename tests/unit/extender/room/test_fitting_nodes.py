@@ -245,6 +245,28 @@ def test_a_need_that_was_not_asked_for_long_is_forgotten_and_found_again() -> No
     assert world.fitting(a_need(1)) == ["n1", "n2"]
 
 
+def test_a_need_that_is_forgotten_is_woken_when_a_pod_with_anti_affinity_ends() -> None:
+    world = World()
+    db = PodSelector(("lab",), (LabelRule("app", "In", ("db",)),))
+    loner = world.run("loner", a_pod(keeps_off=(db,)), NODES[0])
+    for cpu in range(1, 200):
+        world.fitting(a_need(cpu))
+    world.nodes.take_grown()
+    world.room.lose(loner)
+    assert {a_need(1), a_need(199)} <= {*world.nodes.take_grown()}
+
+
+def test_a_forgotten_need_is_woken_though_one_gang_with_it_is_planned_meanwhile() -> None:
+    world = World()
+    web = world.run("web", a_pod(8000), NODES[0])
+    for cpu in range(1, 200):
+        world.fitting(a_need(cpu))
+    world.nodes.take_grown()
+    world.room.lose(web)
+    world.fitting(a_need(1))
+    assert a_need(1) in world.nodes.take_grown(), "others with this need may wait"
+
+
 def test_pods_on_a_node_that_comes_back_still_count() -> None:
     world, need = World(), a_need(5000)
     world.run("web", a_pod(4000), NODES[0])
