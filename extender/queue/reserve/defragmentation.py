@@ -211,7 +211,11 @@ class Defragmentation:
         """Keep the cells for the gang that become free, and end the gangs that move."""
         grace = self._queues.preemption.grace
         self._next[one.gang] = self._now + grace + _PATIENCE_SECONDS
-        self._reservations.put(replace(one, seats=moves.seats, drained=(), nodes=moves.nodes))
+        # From now on no gang uses the gap: the moved ones would come back, and be moved again.
+        deadline = min(one.deadline, self._now)
+        self._reservations.put(
+            replace(one, seats=moves.seats, drained=(), nodes=moves.nodes, deadline=deadline)
+        )
         gang.moved = {
             uid: victim for victim in moves.gangs for uid in sorted(self._cells.members_of(victim))
         }

@@ -104,7 +104,8 @@ def test_a_moved_gang_that_does_not_end_is_asked_again_later() -> None:
     assert len(world.moves) == 2
 
 
-def test_a_gang_that_moved_is_not_ended_again_while_another_one_takes_its_time() -> None:
+def a_world_of_two_moves() -> tuple[TimedWorld, GangKey, GangKey, GangKey]:
+    """Two gangs are ended for one that needs two whole nodes; two halves of nodes are idle."""
     world = TimedWorld(
         a_cluster("4 nodes x 4").promising("a", node=2).build(),
         queues=replace(DEFAULT_QUEUES, defragmentation=PERFORM),
@@ -117,6 +118,23 @@ def test_a_gang_that_moved_is_not_ended_again_while_another_one_takes_its_time()
     world.advance(60)
     world.advance(601)
     quick, slow = sorted({one.victim for one in world.evicted})
+    return world, large, quick, slow
+
+
+def test_a_gang_that_moved_does_not_come_back_though_it_would_end_in_time() -> None:
+    world, large, quick, slow = a_world_of_two_moves()
+    for place in range(2):  # somebody else takes the places that it was to have
+        world.submit(half(f"new{place}"), runs=10 * HOUR)
+    world.end(quick)
+    world.started.pop(quick)
+    world.submit(_Again(half(quick.name).request), runs=HOUR, limit=HOUR)
+    world.end(slow)
+    world.work()
+    assert large in world.started
+
+
+def test_a_gang_that_moved_is_not_ended_again_while_another_one_takes_its_time() -> None:
+    world, large, quick, slow = a_world_of_two_moves()
     world.end(quick)
     world.started.pop(quick)
     world.submit(_Again(half(quick.name).request), runs=HOUR, predicted=HOUR)
