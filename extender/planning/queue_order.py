@@ -37,6 +37,8 @@ _HALF_LIVES: Final = 5
 """Older use counts less than a thirtieth."""
 _WINDOWS: Final = 20
 """Queries for the use of that time, when a leader begins."""
+_BACK: Final = timedelta(seconds=10)
+"""A clock that goes back by less is corrected all the time."""
 _HOUR: Final = 3600.0
 
 
@@ -128,15 +130,18 @@ class QueueOrder:
         return {vc: VcSize(self._promised.get(vc, 0), counts.get((vc, "used"), 0)) for vc in vcs}
 
     async def read_use(self) -> None:
-        """Read use since the last time; all that counts, if the rules have changed."""
+        """Read use since the last time; all that counts, if the rules or the clock changed."""
         rules = self._order.queues.fair_share
         if self._history is None or not self._order.queues.uses(FactorName.FAIR_SHARE):
             return
         now = self._clock.now()
-        if self._read is None or self._read.half_life != rules.half_life:
+        was_ahead = self._read_until > now + _BACK
+        if self._read is None or self._read.half_life != rules.half_life or was_ahead:
             self._order.shares.forget_use()
-            self._read_until = now - timedelta(seconds=_HALF_LIVES * rules.half_life)
+            self._read_until = datetime.fromtimestamp(0, UTC)
         self._read = rules
+        first = now - timedelta(seconds=_HALF_LIVES * rules.half_life)
+        self._read_until = max(self._read_until, first)
         longest = _HALF_LIVES * rules.half_life / _WINDOWS
         try:
             for since, until in _windows(self._read_until, now, longest):

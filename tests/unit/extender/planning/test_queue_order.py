@@ -171,6 +171,28 @@ async def test_recent_use_costs_and_a_hung_history_keeps_what_was_known() -> Non
     assert world.gangs == ["a", "b"], "ten half-lives later"
 
 
+async def test_use_is_read_again_after_the_clock_was_wrong() -> None:
+    world = _World()
+    until = datetime(2026, 5, 31, 20, 0, tzinfo=UTC)
+    world.history.runs["run-alice"] = _use("alice", hours=4, until=until)
+    world.apply(_FAIR)
+    for days in (0, 365, -365):
+        world.time.advance(days=days)
+        await world.order.read_use()
+        await world.run()
+    assert world.gangs == ["b", "a"]
+    world.history.runs["run-bob"] = _use("bob", hours=10, until=until)
+    await world.order.read_use()
+    await world.order.refresh()
+    assert world.gangs == ["b", "a"], "what was read is not read again"
+    world.time.advance(days=365)
+    await world.order.read_use()
+    world.time.advance(days=-365)
+    await world.order.read_use()
+    await world.order.refresh()
+    assert world.gangs == ["a", "b"]
+
+
 async def test_a_history_that_hangs_holds_up_no_document(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
