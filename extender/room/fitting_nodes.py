@@ -192,7 +192,7 @@ class FittingNodes:
         """Return the needs that fit more nodes, or nodes with more room, than they did before."""
         self._catch_up()
         grown, self._grown = self._grown, {}
-        return {**dict.fromkeys(self._fits), **grown} if self.room.take_opened() else grown
+        return dict.fromkeys((*self._fits, *grown)) if self.room.take_opened() else grown
 
     # -- needs and nodes
 
