@@ -73,6 +73,8 @@ _BACK_SECONDS = 10.0
 """A clock that goes back by less is corrected all the time."""
 _LEAST_SLIP_SECONDS = 30.0
 """A start that is put off by less is no slip."""
+_NEW_SLIP_SHARE = 0.25
+"""A gang that runs on and on is one slip, until the wait has grown by this share."""
 
 
 class Reservations:
@@ -269,7 +271,8 @@ class Reservations:
             cause=SlipCause.OVERRUN,
             gang=last,
         )
-        self.put(replace(one, promised=promised, waits_for=last, slips=(*one.slips, slip)))
+        slips = _with_overrun(one, slip)
+        self.put(replace(one, promised=promised, waits_for=last, slips=slips))
         self._late[one.gang] = None
 
     # -- making and moving
@@ -402,3 +405,17 @@ class Reservations:
         """Let gangs be planned that left the cells of a reservation alone."""
         minimum_run = self._queues.preemption.minimum_run
         self._waiting.wake_bound(one.domain, others=one.entry is not None or minimum_run > 0)
+
+
+def _with_overrun(one: Reservation, slip: Slip) -> tuple[Slip, ...]:
+    """Return the slips of a reservation with another one; it may go on with an earlier one.
+
+    What is expected of a gang that is late may be over every few seconds, for days, and two such
+    gangs may take turns.
+    """
+    least = _NEW_SLIP_SHARE * (slip.at - one.made_at)
+    for place, known in reversed(list(enumerate(one.slips))):
+        if (known.cause, known.gang) == (slip.cause, slip.gang) and slip.at - known.at < least:
+            longer = replace(known, promised=slip.promised)
+            return (*one.slips[:place], longer, *one.slips[place + 1 :])
+    return (*one.slips, slip)

@@ -182,6 +182,20 @@ def test_an_overrun_is_a_slip_with_the_gang_that_caused_it() -> None:
     assert world.started[key("large")] == 1000 + 6 * HOUR
 
 
+def test_a_gang_that_runs_on_for_days_is_a_few_slips() -> None:
+    world = a_world()
+    for number in range(4):
+        world.submit(small(f"old{number}"), runs=99 * HOUR, predicted=HOUR)
+    world.submit(LARGE, runs=HOUR)
+    for _ in range(48 * 60):
+        world.advance(60)
+    (one,) = world.planner.reservations.in_force()
+    assert 1 < len(one.slips) < 25
+    assert one.promised is not None
+    assert world.now - one.promised < 120, "what is promised is current all the same"
+    assert one.slips[0].before == one.first_promised
+
+
 def test_reservations_are_reviewed_though_the_clock_was_wrong_for_a_moment() -> None:
     world = a_full_world(reservation=ReservationRules(sticky=False))
     world.advance(AFTER)
