@@ -93,7 +93,7 @@ class ExtenderVerbs:
         self.swaps = _build_swaps(state, client, self.planner)
         self.wishes = _build_wishes(state, self.planner)
         state.forecasts.starts.queue = PlannedQueueView(
-            self.planner.ranking, self.planner.reservations, cells
+            self.planner.seen, self.planner.ranking, self.planner.reservations, cells
         )
         self.waiting.expected_start = state.forecasts.starts.show
         self.explainer = _build_explainer(state, self.waiting)

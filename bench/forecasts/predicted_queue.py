@@ -68,7 +68,10 @@ class PredictedQueue(PlannedQueue):
     def __init__(self, topology: Topology, *, queues: Queues, every: float) -> None:
         super().__init__(topology, queues=queues)
         self._samples = queues.expected_start.samples
-        self._view = PlannedQueueView(self._planner.ranking, self._planner.reservations, self.cells)
+        planner = self._planner
+        self._view = PlannedQueueView(
+            planner.seen, planner.ranking, planner.reservations, self.cells
+        )
         self._every = every
         self._next = 0.0
         self._submitted: dict[GangKey, None] = {}

@@ -69,6 +69,11 @@ _BY_CODE: Final[Mapping[ReasonCode, WaitsFor]] = {
 }
 
 
+def may_start_unchanged(code: ReasonCode) -> bool:
+    """Tell whether a gang may start although neither it, its VC nor the cluster changes."""
+    return code is not ReasonCode.TOO_LARGE and waits_for(code) is not WaitsFor.OWNER
+
+
 def waits_for(code: ReasonCode) -> WaitsFor:
     """Return what a gang waits for."""
     return _BY_CODE[code]

@@ -66,10 +66,11 @@ class QueueCopier:
         order: Sequence[GangKey],
         *,
         new: Sequence[NewGang] = (),
+        without: Collection[GangKey] = (),
         reserved: Mapping[GangKey, KeptCells] = NOTHING_RESERVED,
         now: float,
     ) -> Stepwise[QueueCopy]:
-        """Copy the queue; `new` are gangs that do not exist."""
+        """Copy the queue `without` some gangs; `new` are gangs that do not exist."""
         topology = self._cluster.topology
         cells = yield from count_cells(self._cluster)
         free = cells.as_pools()
@@ -78,7 +79,7 @@ class QueueCopier:
             queues, cells=dict(free), topology=topology, nodes_of=self.window_nodes, now=now
         )
         known: dict[tuple[object, ...], Expectation] = {}
-        places = {gang: place for place, gang in enumerate(order)}
+        places = {gang: place for place, gang in enumerate(order) if gang not in without}
         asked = {one.run.gang for one in new}
         running: list[CopiedGang] = []
         waiting: dict[tuple[int, int], CopiedGang] = {}

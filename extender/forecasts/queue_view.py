@@ -1,8 +1,9 @@
 """What forecasts read from the planner: the order of waiting gangs, and what is reserved."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Protocol
 
+from extender.cells.reason_kinds import may_start_unchanged
 from extender.cells.views.listings import Stepwise
 from extender.queue.forecast.copied_gangs import KeptCells
 from extender.queue.order.facts import QueueFacts
@@ -10,6 +11,7 @@ from extender.queue.order.new_places import NewPlace, places_of
 from extender.queue.order.ranking import Ranking
 from extender.queue.ports import Cells
 from extender.queue.reserve.reservations import Reservations
+from extender.queue.seen_gangs import SeenGangs
 from policy.submission import GangKey
 
 
@@ -18,6 +20,9 @@ class QueueView(Protocol):
 
     def order(self) -> Sequence[GangKey]:
         """Return the gangs that wait for cells, in the order in which they are planned."""
+
+    def without_chance(self) -> Collection[GangKey]:
+        """Return the gangs that wait and cannot start unless they or the cluster change."""
 
     def reserved(self, *, now: float) -> dict[GangKey, KeptCells]:
         """Return the concrete cells that are reserved, as seen from now."""
@@ -30,6 +35,10 @@ class EmptyQueue:
     """The queue before there is a planner."""
 
     def order(self) -> Sequence[GangKey]:
+        """Return no gangs."""
+        return ()
+
+    def without_chance(self) -> Collection[GangKey]:
         """Return no gangs."""
         return ()
 
@@ -46,7 +55,10 @@ class EmptyQueue:
 class PlannedQueueView:
     """The queue of the planner."""
 
-    def __init__(self, ranking: Ranking, reservations: Reservations, cells: Cells) -> None:
+    def __init__(
+        self, seen: SeenGangs, ranking: Ranking, reservations: Reservations, cells: Cells
+    ) -> None:
+        self._seen = seen
         self._ranking = ranking
         self._reservations = reservations
         self._cells = cells
@@ -54,6 +66,15 @@ class PlannedQueueView:
     def order(self) -> Sequence[GangKey]:
         """Return the gangs that wait for cells, in the order in which they are planned."""
         return [facts.gang for facts, _ in self._ranking.in_order()]
+
+    def without_chance(self) -> Collection[GangKey]:
+        """Return the gangs that wait and cannot start unless they or the cluster change."""
+        return {gang for gang in self.order() if not self._has_chance(gang)}
+
+    def _has_chance(self, key: GangKey) -> bool:
+        gang = self._seen.find(key)
+        reason = gang.noticed if gang is not None else None
+        return reason is None or may_start_unchanged(reason.code)
 
     def reserved(self, *, now: float) -> dict[GangKey, KeptCells]:
         """Return the concrete cells that are reserved, as seen from now."""

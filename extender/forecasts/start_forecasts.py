@@ -144,8 +144,14 @@ class StartForecasts:
             places = await in_slices(self.queue.places([self._facts(run, now) for run in new]))
             gangs = [NewGang(run, place.ahead) for run, place in zip(new, places, strict=True)]
             placed = {run.gang: place for run, place in zip(new, places, strict=True)}
-            reserved = self.queue.reserved(now=now)
-            copy = await in_slices(self._copier.copy(order, new=gangs, reserved=reserved, now=now))
+            copying = self._copier.copy(
+                order,
+                new=gangs,
+                without=self.queue.without_chance(),
+                reserved=self.queue.reserved(now=now),
+                now=now,
+            )
+            copy = await in_slices(copying)
             starts = await in_slices(sample_starts(copy, samples=rules.samples))
             return await in_slices(self._conclude(copy, starts, placed, at=now))
 

@@ -12,7 +12,7 @@ from typing import Final
 
 from extender.cells.lasting_sentences import lasting_text
 from extender.cells.model import Reason, ReasonCode
-from extender.cells.reason_kinds import waits_for
+from extender.cells.reason_kinds import may_start_unchanged, waits_for
 from extender.cells.views.listings import Stepwise
 from extender.cells.wording import explain
 from extender.feeds.pod_feed import PodSink
@@ -51,6 +51,7 @@ _KEPT_SECONDS: Final = 1.0
 """How long places are kept once they are many: every user may ask for them, again and again."""
 _OF_OTHERS: Final = ("after", "behindReservations", "withoutHistory")
 """Fields of an expected start that name other gangs."""
+_WITHOUT_CHANCE: Final = "as the gang and the cluster are, it cannot start: its reason says why"
 
 
 class WaitingView:
@@ -184,7 +185,12 @@ class WaitingView:
         A viewer who may read only the own gangs is told no names of others.
         """
         gang = place.listed.facts.gang
-        start = self.expected_start(gang) if place.queue == CELLS_QUEUE else None
+        if place.queue != CELLS_QUEUE:
+            return {}
+        entry = self._waiting.gangs.get(gang)
+        if entry is not None and not may_start_unchanged(entry.reason.code):
+            return {"expectedStart": {"unknown": _WITHOUT_CHANCE}}
+        start = self.expected_start(gang)
         if start is None:
             return {}
         hidden = () if viewer is None else _OF_OTHERS

@@ -7,6 +7,8 @@ import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestClient, TestServer
 
+from extender.cells.model import ReasonCode
+from extender.cells.wording import explain
 from extender.inspection.access import OWN_ONLY
 from extender.inspection.queue.queue_routes import QueueRoutes
 from extender.queue.variants.model import Variants
@@ -112,6 +114,14 @@ async def test_a_gang_is_told_what_would_change_it(caller: Caller) -> None:
     assert all("whatWouldChangeIt" not in one for one in (await caller.get())["items"])
     caller.name = "alice"
     assert (await caller.get("?gang=lab/b"))["items"] == []
+
+
+async def test_a_gang_that_cannot_start_is_told_so_in_place_of_a_start(caller: Caller) -> None:
+    too_large = explain(ReasonCode.TOO_LARGE, gang="lab/a", size=9999, limit=4096)
+    caller.shell.outcomes.gang_waits(A, caller.shell.pod("a-0"), too_large)
+    (own,) = (await caller.get("?gang=lab/a"))["items"]
+    told = "as the gang and the cluster are, it cannot start: its reason says why"
+    assert own["expectedStart"] == {"unknown": told}
 
 
 async def test_each_gang_has_the_reason_why_it_waits(caller: Caller) -> None:

@@ -1,6 +1,6 @@
 """A queue as forecasts see it, with the gangs that a test gives."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 
 from extender.cells.views.listings import Stepwise
@@ -15,10 +15,15 @@ class GivenQueue:
     """New gangs come behind all others, in the level `default`."""
 
     gangs: list[GangKey] = field(default_factory=list)
+    stuck: set[GangKey] = field(default_factory=set)
+    """Gangs that cannot start as they are."""
     kept: dict[GangKey, KeptCells] = field(default_factory=dict)
 
     def order(self) -> Sequence[GangKey]:
         return self.gangs
+
+    def without_chance(self) -> Collection[GangKey]:
+        return self.stuck
 
     def reserved(self, *, now: float) -> dict[GangKey, KeptCells]:
         return self.kept

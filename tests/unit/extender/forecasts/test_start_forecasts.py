@@ -134,6 +134,20 @@ async def test_a_gang_is_expected_after_those_that_hold_its_cells() -> None:
     assert shown["earliest"] <= shown["median"] <= shown["latest"]
 
 
+async def test_a_gang_is_not_expected_after_one_that_cannot_start() -> None:
+    world = _World()
+    world.learn(40)
+    world.follow("runs", cells=32, started=600)
+    world.follow("stuck", cells=32, started=None)
+    world.follow("waits", cells=32, started=None)
+    world.queue.gangs = [_gang("stuck"), _gang("waits")]
+    await world.starts.update(stamp="1")
+    assert world.starts.show(_gang("waits"))["after"] == ["lab/stuck"]
+    world.queue.stuck = {_gang("stuck")}
+    await world.starts.update(stamp="1")
+    assert world.starts.show(_gang("waits"))["after"] == ["lab/runs"]
+
+
 async def test_a_gang_of_a_vc_without_cells_waits_for_those_of_the_cluster() -> None:
     world = _World()
     world.learn(40)

@@ -29,7 +29,7 @@ groups:
     most: {{leafCells: 128, leafCellHours: {{total: 9000}}}}
 - {{name: nlp, limits: {{leafCells: 8}}}}
 """
-SOON = datetime.now(UTC) + timedelta(days=2)
+SOON = datetime.now(UTC).replace(microsecond=0) + timedelta(days=2)
 
 
 def billing(*limits: str) -> str:
