@@ -119,11 +119,15 @@ class _Releases:
         if gang is None or not gang.slots or gang.is_preempting:
             return False
         for slot in gang.slots:
-            if slot.claim is not None and slot.claim.virtual.pinned is None:
+            if slot.claim is not None and self._is_own(slot.claim):
                 self._claims[slot.claim] = None
         self._table.remove_held_slots(gang)
         self.last = key
         return True
+
+    def _is_own(self, claim: Claim) -> bool:
+        """True if a preassigned cell of the VC may be mapped elsewhere once it is empty."""
+        return self._vc is not None and claim.vc == self._vc.name and claim.virtual.pinned is None
 
     def drained(self, seats: Sequence[Seat]) -> tuple[Seat, ...]:
         """Return the cells that must become empty because seats count against cells elsewhere.
