@@ -1,11 +1,14 @@
 """Reservations, and what became of the start that each promised. Immutable."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from extender.cells.model import Seat
 from policy.queues.pools import Pool
 from policy.submission import GangKey, NodeName, VcName
+
+_NEW_SLIP_SHARE = 0.25
+"""A gang that runs on and on is one slip, until the wait has grown by this share."""
 
 
 def entry_key(name: str) -> GangKey:
@@ -109,3 +112,18 @@ class Reservation:
     def kept(self) -> tuple[Seat, ...]:
         """All cells that other gangs of the pool leave alone."""
         return (*self.seats, *self.drained)
+
+
+def with_overrun(one: Reservation, slip: Slip) -> Reservation:
+    """Return a reservation with another slip; it may go on with an earlier one.
+
+    What is expected of a gang that is late may be over every few seconds, for days, and two such
+    gangs may take turns.
+    """
+    least = _NEW_SLIP_SHARE * (slip.at - one.made_at)
+    for place, known in reversed(list(enumerate(one.slips))):
+        if (known.cause, known.gang) == (slip.cause, slip.gang) and slip.at - known.at < least:
+            longer = replace(known, promised=slip.promised)
+            slips = (*one.slips[:place], longer, *one.slips[place + 1 :])
+            return replace(one, slips=slips)
+    return replace(one, slips=(*one.slips, slip))

@@ -56,7 +56,7 @@ from extender.queue.reserve.defragmentation import Defragmentation
 from extender.queue.reserve.ends import deadline_of
 from extender.queue.reserve.gaps import Gaps
 from extender.queue.reserve.gathering import gathered, known_time, on_cells
-from extender.queue.reserve.model import Reservation, ReservationEnd, Slip, SlipCause
+from extender.queue.reserve.model import Reservation, ReservationEnd, Slip, SlipCause, with_overrun
 from extender.queue.reserve.shadow_times import ShadowTimes
 from extender.queue.reserve.turns import Turns
 from extender.queue.reserve.useful_cells import is_vain, suits, surplus
@@ -73,8 +73,6 @@ _BACK_SECONDS = 10.0
 """A clock that goes back by less is corrected all the time."""
 _LEAST_SLIP_SECONDS = 30.0
 """A start that is put off by less is no slip."""
-_NEW_SLIP_SHARE = 0.25
-"""A gang that runs on and on is one slip, until the wait has grown by this share."""
 
 
 class Reservations:
@@ -271,8 +269,7 @@ class Reservations:
             cause=SlipCause.OVERRUN,
             gang=last,
         )
-        slips = _with_overrun(one, slip)
-        self.put(replace(one, promised=promised, waits_for=last, slips=slips))
+        self.put(with_overrun(replace(one, promised=promised, waits_for=last), slip))
         self._late[one.gang] = None
 
     # -- making and moving
@@ -405,17 +402,3 @@ class Reservations:
         """Let gangs be planned that left the cells of a reservation alone."""
         minimum_run = self._queues.preemption.minimum_run
         self._waiting.wake_bound(one.domain, others=one.entry is not None or minimum_run > 0)
-
-
-def _with_overrun(one: Reservation, slip: Slip) -> tuple[Slip, ...]:
-    """Return the slips of a reservation with another one; it may go on with an earlier one.
-
-    What is expected of a gang that is late may be over every few seconds, for days, and two such
-    gangs may take turns.
-    """
-    least = _NEW_SLIP_SHARE * (slip.at - one.made_at)
-    for place, known in reversed(list(enumerate(one.slips))):
-        if (known.cause, known.gang) == (slip.cause, slip.gang) and slip.at - known.at < least:
-            longer = replace(known, promised=slip.promised)
-            return (*one.slips[:place], longer, *one.slips[place + 1 :])
-    return (*one.slips, slip)
