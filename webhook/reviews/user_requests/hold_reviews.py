@@ -9,8 +9,10 @@ from kube.admission.patches import annotations_patch, unmark_patch
 from kube.lives.pod_holds import HOLD_PATH, hold_annotations
 from kube.read.pods import read_pod
 from kube.values.objects import Operation, marks_of
+from policy.admission.gang_decision import PREFIX
 from policy.errors import ConflictError, RequestError
 from policy.queues.holds import Holder, describe_holder, read_hold
+from policy.wording import moment
 from service.clock import Clock
 from service.memory import ExpiringMap
 from state.log.log import DecisionLog
@@ -61,7 +63,8 @@ class HoldReviews:
         written = hold_annotations(before, after, holder=replace(holder, since=now), now=now)
         if not review.dry_run:
             self._record(before, after, holder)
-        return ReviewResponse(is_allowed=True, patch=_patch(after, written))
+        patch, over = _patch(after, written), _warn_of_over(after, now=now)
+        return ReviewResponse(is_allowed=True, patch=patch, warnings=over)
 
     async def _check_circle(self, before: Mapping[str, Any], after: Mapping[str, Any]) -> None:
         """Raise RequestError if the gang that a hold waits for waits for the end of this one.
@@ -106,6 +109,15 @@ class HoldReviews:
                 details={"user": holder.user, "role": holder.role, "hold": text},
             )
         )
+
+
+def _warn_of_over(pod: Mapping[str, Any], *, now: float) -> tuple[str, ...]:
+    """Warn of a hold until a time in the past: it is often a wrong time zone."""
+    text = marks_of(pod, "annotations").get(marks.HOLD_ANNOTATION)
+    until = read_hold(str(text)).until if text is not None else None
+    if until is None or until > now:
+        return ()
+    return (f"{PREFIX}{HOLD_PATH}: {moment(until)} is over, so the gang is not held",)
 
 
 def _patch(pod: Mapping[str, Any], written: Mapping[str, str | None]) -> list[Operation]:

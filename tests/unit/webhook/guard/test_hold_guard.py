@@ -142,6 +142,17 @@ async def test_a_hold_must_be_readable(hold: str, problem: str) -> None:
     assert refused.startswith(f"metadata.annotations[cellgate.io/hold]: {problem}")
 
 
+async def test_a_hold_until_a_time_in_the_past_is_warned_of() -> None:
+    webhook = Webhook({"quotas": QUOTAS}, gates_all=True)
+    pod = await _created(webhook)
+    for until, told in (("2020-11-20T10:00:00+02:00", 1), ("2999-11-20T08:00:00Z", 0)):
+        changed = _with(pod, f"at night; until={until}")
+        answer = await webhook.holds.mutate(a_review(changed, old=pod, user="alice"))
+        assert answer.is_allowed
+        over = "metadata.annotations[cellgate.io/hold]: 2020-11-20T08:00:00Z is over"
+        assert [over in one for one in answer.warnings] == [True] * told
+
+
 async def test_a_pod_that_has_started_cannot_be_held() -> None:
     webhook = Webhook({"quotas": QUOTAS}, gates_all=True)
     pod = await _created(webhook)
