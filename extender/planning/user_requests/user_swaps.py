@@ -120,7 +120,7 @@ class UserSwaps:
         for gang in self._ranking.swaps.stated():
             ranked = self._ranking.find(gang)
             if ranked is not None and ranked[1].swap is not None:
-                self._tell(gang, ranked[1].swap)
+                self._tell(gang, self._ranking.unheeded_swap(gang) or ranked[1].swap)
         for gang, text in list(self._unwritten.items()):
             try:
                 await self._write(gang, text)

@@ -15,7 +15,7 @@ from extender.queue.order.facts import QueueFacts
 from extender.queue.order.fair_shares import Account
 from extender.queue.order.gang_order import GangOrder
 from extender.queue.order.listing import Ranked
-from extender.queue.order.standing import Standing
+from extender.queue.order.standing import Standing, SwapState
 from extender.queue.order.swaps import Swaps
 from extender.queue.ports import RunTimes
 from extender.queue.queued_gang import QueuedGang
@@ -230,6 +230,10 @@ class Ranking:
         for one in (gang, *before):
             self._move(one)
         self._move_swapped(gang)
+
+    def unheeded_swap(self, gang: GangKey) -> SwapState | None:
+        """Return the swap that a gang states while another swap of it is in force, if it does."""
+        return self.swaps.unheeded(gang, self._ranked)
 
     def keep_place(self, gang: GangKey, request: SwapRequest, place: QueueFacts) -> None:
         """A gang keeps the place that it was given by a swap, although the other one is gone."""

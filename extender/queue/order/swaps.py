@@ -154,6 +154,13 @@ class Swaps:
             return None
         return SwapState(request=stated.request, why_not=self._why_not(stated, waiting))
 
+    def unheeded(self, gang: GangKey, waiting: Waiting) -> SwapState | None:
+        """Return the swap that a gang states while another swap of it is in force, if it does."""
+        stated, in_force = self._stated.get(gang), self._in_force(gang, waiting)
+        if stated is None or in_force in (None, stated):
+            return None
+        return SwapState(request=stated.request, why_not=self._why_not(stated, waiting))
+
     def _in_force(self, gang: GangKey, waiting: Waiting) -> Swap | None:
         swap = self._first(gang, waiting)
         if swap is None or self._first(swap.of(gang).other, waiting) != swap:

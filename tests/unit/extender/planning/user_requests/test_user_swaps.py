@@ -129,6 +129,21 @@ async def test_the_first_of_two_swaps_counts() -> None:
         assert await world.order() == ["c", "b", "a"]
 
 
+async def test_the_second_swap_of_a_gang_that_is_swapped_is_not_in_force_and_says_why() -> None:
+    async with _swapping() as world:
+        for second, name in enumerate("abc"):
+            world.plans.pods.upsert(_pod(name, second=second))
+        world.plans.pods.upsert(_pod("b", second=1, with_="a", at=AT))
+        assert await world.order() == ["b", "a", "c"]
+        world.plans.pods.upsert(_pod("a", with_="c", at=AT + 1))
+        assert await world.order() == ["b", "a", "c"]
+        assert world.events.written[-1].reason == "NotSwapped"
+        assert world.events.written[-1].message == (
+            "its owner alice asked to swap gang lab/a with gang lab/c; that is not in force: one "
+            "of both is part of an earlier swap"
+        )
+
+
 async def test_an_owner_does_not_replace_the_swap_of_an_admin_by_way_of_another_member() -> None:
     async with _swapping() as world:
         for second, name in enumerate("ab"):
