@@ -45,7 +45,6 @@ from dataclasses import replace
 from math import inf
 
 from extender.cells.freed_cells import FreedCells
-from extender.cells.model import OPPORTUNISTIC
 from extender.queue.model import StepResult
 from extender.queue.order.ranking import Ranking
 from extender.queue.ports import Cells, Nodes, RunTimes
@@ -59,7 +58,7 @@ from extender.queue.reserve.gathering import gathered, known_time, on_cells
 from extender.queue.reserve.model import Reservation, ReservationEnd, Slip, SlipCause, with_overrun
 from extender.queue.reserve.shadow_times import ShadowTimes
 from extender.queue.reserve.turns import Turns
-from extender.queue.reserve.useful_cells import is_vain, suits, surplus
+from extender.queue.reserve.useful_cells import awaited, is_vain, suits, surplus
 from extender.queue.seen_gangs import SeenGangs
 from extender.queue.waiting_gangs import WaitingGangs
 from policy.queues.pools import pool_of
@@ -237,15 +236,7 @@ class Reservations:
             self._end_if_idle(one, ReservationEnd.UNUSED)
         else:
             self._idle_since.pop(one.gang, None)
-            self._check_promise(one, self._awaited(gang, view.holders))
-
-    def _awaited(self, gang: QueuedGang, holders: Collection[GangKey]) -> Collection[GangKey]:
-        """Return the gangs among some for whose end a gang waits: others it preempts in time."""
-        if self._cells.is_preempting(gang.key):
-            return ()
-        if not gang.first.may_preempt or gang.first.request.priority == OPPORTUNISTIC:
-            return holders
-        return [one for one in holders if self._cells.victim_priority(one) != OPPORTUNISTIC]
+            self._check_promise(one, awaited(gang, view.holders, self._cells))
 
     def _end_if_idle(self, one: Reservation, end: ReservationEnd) -> None:
         since = min(self._idle_since.get(one.gang, self._now), self._now)

@@ -1,7 +1,7 @@
 """For which gangs reserved cells are of use."""
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from math import inf
 
 from extender.cells.model import OPPORTUNISTIC, ReasonCode, Shadow
@@ -34,6 +34,15 @@ def is_vain(gang: QueuedGang, shadow: Shadow) -> bool:
     Guaranteed gangs may take them at any time, so that a reservation gives it no bound.
     """
     return gang.first.request.priority == OPPORTUNISTIC and shadow.time == inf
+
+
+def awaited(gang: QueuedGang, holders: Collection[GangKey], cells: Cells) -> Collection[GangKey]:
+    """Return the holders of cells for whose end a gang waits: it preempts the others in time."""
+    if cells.is_preempting(gang.key):
+        return ()
+    if not gang.first.may_preempt or gang.first.request.priority == OPPORTUNISTIC:
+        return holders
+    return [one for one in holders if cells.victim_priority(one) != OPPORTUNISTIC]
 
 
 def suits(one: Reservation, gang: QueuedGang, cells: Cells) -> bool:

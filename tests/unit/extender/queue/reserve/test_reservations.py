@@ -58,23 +58,6 @@ def test_gangs_that_never_fit_keep_no_other_from_a_reservation(number: int) -> N
     assert [one.gang for one in world.planner.reservations.in_force()] == [key("large")]
 
 
-def test_a_gang_that_waits_for_its_promise_beside_idle_cells_keeps_its_reservation() -> None:
-    """Its nodes are idle long before another node of its VC is: until then the VC has no more."""
-    cluster = a_cluster("3 nodes x 4").promising("a", node=2).promising("b", node=1)
-    world = TimedWorld(cluster.build())
-    world.submit(small("other").in_vc("b"), runs=100, limit=100)  # on n0
-    world.submit(small("brief", 1), runs=HOUR, limit=HOUR)  # on n1
-    world.submit(small("long"), runs=4 * HOUR, limit=4 * HOUR)  # on n2
-    world.advance(100)
-    large = world.submit(a_gang("large").times(2, 4), runs=HOUR, limit=HOUR)
-    world.advance(AFTER)
-    for _ in range(3 * 60):
-        world.advance(60)
-        world.submit(small(f"late{world.now}", 3), runs=4 * HOUR, limit=4 * HOUR)
-    world.advance(HOUR)
-    assert world.started[large] == 1000 + 4 * HOUR
-
-
 def test_without_reservations_it_would_wait_forever() -> None:
     world = a_full_world(reservation=ReservationRules(per_pool=0))
     for number in range(100):

@@ -79,3 +79,20 @@ def test_small_gangs_of_another_pool_do_not_take_turns_on_the_cells_of_a_large_o
         world.submit(small(f"g{number:02}"), runs=HOUR, predicted=HOUR)
         world.advance(HOUR / 4)
     assert world.started[typed] <= 1000 + 5 * HOUR
+
+
+def test_a_gang_that_waits_for_its_promise_beside_idle_cells_keeps_its_reservation() -> None:
+    """Its nodes are idle long before another node of its VC is: until then the VC has no more."""
+    cluster = a_cluster("3 nodes x 4").promising("a", node=2).promising("b", node=1)
+    world = TimedWorld(cluster.build())
+    world.submit(small("other").in_vc("b"), runs=100, limit=100)  # on n0
+    world.submit(small("brief", 1), runs=HOUR, limit=HOUR)  # on n1
+    world.submit(small("long"), runs=4 * HOUR, limit=4 * HOUR)  # on n2
+    world.advance(100)
+    large = world.submit(a_gang("large").times(2, 4), runs=HOUR, limit=HOUR)
+    world.advance(AFTER)
+    for _ in range(3 * 60):
+        world.advance(60)
+        world.submit(small(f"late{world.now}", 3), runs=4 * HOUR, limit=4 * HOUR)
+    world.advance(HOUR)
+    assert world.started[large] == 1000 + 4 * HOUR
