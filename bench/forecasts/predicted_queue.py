@@ -58,7 +58,8 @@ class Outcome:
     @property
     def error(self) -> float:
         """The logarithm of wait ÷ median; waits below half a minute are not told apart."""
-        predicted = self.predicted.drawn.seconds
+        told, drawn = self.predicted.told, self.predicted.drawn
+        predicted = drawn.seconds if told is None else told.median
         return log(max(self.wait, SHORTEST_WAIT) / max(predicted, SHORTEST_WAIT))
 
 
@@ -110,7 +111,7 @@ class PredictedQueue(PlannedQueue):
                 actual=outcome.wait,
                 at=told.at,
                 coverage=COVERAGE,
-                is_covered=outcome.is_covered,
+                told=None if told.told is None else (told.told.low, told.told.high),
             )
         )
 

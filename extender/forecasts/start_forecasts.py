@@ -237,21 +237,22 @@ def show_start(forecast: StartForecast, *, coverage: float) -> dict[str, Any]:
 
 def _outcome_of(told: Prediction, started: float) -> StartOutcome | None:
     """Return what became of a prediction; None if another release wrote it in another form."""
+    told = {"drawn": told.get("median"), **told}  # an older release wrote no median of its own
     numbers: list[Any] = [
-        told.get(name) for name in ("at", "median", "spread", "coverage", "low", "high")
+        told.get(name) for name in ("at", "drawn", "spread", "coverage", "low", "high")
     ]
     known = [float(one) for one in numbers if type(one) in (int, float)]
     if len(known) < len(numbers) or known[2] <= 0.0:
         return None
-    at, median, spread, coverage, low, high = known
+    at, drawn, spread, coverage, low, high = known
     actual = max(0.0, started - at)
     return StartOutcome(
-        predicted=median,
+        predicted=drawn,
         spread=spread,
         actual=actual,
         at=at,
         coverage=coverage,
-        is_covered=low <= actual <= high if told.get("told") is True else None,
+        told=(low, high) if told.get("told") is True else None,
     )
 
 
@@ -261,7 +262,8 @@ def _to_prediction(forecast: StartForecast, run: FollowedRun, *, at: float) -> d
         "at": at,
         "key": bucket_of(seconds),
         "size": size_class(run.keys.leaf_cells),
-        "median": round(seconds, 3),
+        "drawn": round(seconds, 3),
+        "median": round(expected.median if expected else seconds, 3),
         "low": round(expected.low if expected else 0.0, 3),
         "high": round(expected.high if expected else seconds, 3),
         "told": expected is not None,

@@ -1,6 +1,7 @@
 """When a waiting gang is expected to start: a median and an interval, or why that is unknown.
 
-The median comes from sampled futures. Their own spread claims too much, so the interval comes from
+The median comes from sampled futures, and is moved by half of what it was off of late: moved by all
+of it, it follows chance. The futures' own spread claims too much, so the interval comes from
 outcomes (conformal prediction). A *score* is the error of an earlier prediction on a logarithmic
 scale, in units of the spread that its futures had; the quantiles of the last scores of the same
 bucket, in units of the spread of these futures, give the interval. Below 30 outcomes nothing is
@@ -9,7 +10,8 @@ told: an interval would be made up.
 Gangs that are submitted together share their errors, and the outcome of a long wait is known late.
 So of all gangs of one half hour and bucket one outcome counts, and quantiles are taken further
 outside than what is promised. How far depends on how often starts were inside of late (adaptive
-conformal inference): what is promised holds in the long run, whatever the errors are.
+conformal inference): what is promised holds in the long run, whatever the errors are. The early and
+the late end of intervals adapt apart, so that none is wide because the other one was missed.
 """
 
 from collections import Counter, deque
@@ -29,13 +31,18 @@ _LONGEST_WAIT: Final = 10 * 365 * 86_400.0
 """Longer waits are told as this one: a few extreme outcomes give times that no calendar has."""
 _MOST_EXPONENT: Final = 100.0
 _LAST: Final = 500
+_RECENT: Final = 100
+"""So many of the last outcomes move the median."""
+_CORRECTED: Final = 0.5
+"""The share of a recent error by which the median is moved."""
 _APART_SECONDS: Final = 1800.0
 """Of predictions that are made within this time, one outcome counts."""
 _LEAST_SPREAD: Final = 0.2
 _MOST_SPREAD: Final = 3.0
-_STEP: Final = 0.01
+_STEP: Final = 0.02
 """How fast quantiles move: nearly by this at a start outside of its interval, less at others."""
-_OUTSIDE: Final = (0.02, 0.5)
+_OUTSIDE: Final = (0.01, 0.3)
+"""The least and the most that is left outside at one end."""
 _COVERED: Final = 300
 _BUCKETS: Final[Mapping[str, float]] = {
     "below 30 min": 1800.0,
@@ -68,8 +75,13 @@ class StartOutcome:
     """When it was predicted, in seconds since 1970."""
     coverage: float
     """The share of starts that should be inside of their intervals."""
-    is_covered: bool | None = None
-    """Whether the start was inside the interval that was told; None if none was."""
+    told: tuple[float, float] | None = None
+    """The interval that was told, in seconds; None if none was."""
+
+    @property
+    def is_covered(self) -> bool | None:
+        """Whether the start was inside the interval that was told; None if none was."""
+        return None if self.told is None else self.told[0] <= self.actual <= self.told[1]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -118,8 +130,9 @@ class StartCalibration:
         self._scores = {name: Scores(most=_LAST) for name in _BUCKETS}
         self._counted: dict[tuple[str, int], None] = {}
         """The buckets and half hours of which an outcome counts."""
-        self._shift = 0.0
-        """How much less than at first is left outside of intervals."""
+        self._recent = {name: Scores(most=_RECENT) for name in _BUCKETS}
+        self._early = self._late = 0.0
+        """How much more than at first is left outside of intervals, at either end."""
         self._covered: deque[bool] = deque(maxlen=_COVERED)
 
     def learn(self, outcome: StartOutcome) -> None:
@@ -134,14 +147,13 @@ class StartCalibration:
         if len(self._counted) > len(_BUCKETS) * _LAST:
             del self._counted[next(iter(self._counted))]
         error = log(max(outcome.actual, SHORTEST_WAIT) / max(outcome.predicted, SHORTEST_WAIT))
-        self._scores[bucket].add(error / outcome.spread)
-        if outcome.is_covered is not None:
-            self._adapt(1.0 - outcome.coverage, is_covered=outcome.is_covered)
-
-    def _adapt(self, outside: float, *, is_covered: bool) -> None:
-        shift = self._shift + _STEP * (outside - (0.0 if is_covered else 1.0))
-        least, most = _OUTSIDE
-        self._shift = min(max(shift, least - outside / 2), most - outside / 2)
+        for scores in (self._scores[bucket], self._recent[bucket]):
+            scores.add(error / outcome.spread)
+        if outcome.told is not None:
+            low, high = outcome.told
+            outside = (1.0 - outcome.coverage) / 2
+            self._early = _adapted(self._early, outside, is_missed=outcome.actual < low)
+            self._late = _adapted(self._late, outside, is_missed=outcome.actual > high)
 
     @property
     def coverage(self) -> float | None:
@@ -158,18 +170,32 @@ class StartCalibration:
         scores = self._scores[bucket_of(predicted)]
         if len(scores) < LEAST_OUTCOMES or predicted == NEVER:
             return None
-        least, most = _OUTSIDE
-        outside = min(max((1.0 - coverage) / 2 + self._shift, least), most) / 2
-        median = max(predicted, SHORTEST_WAIT)
-        low, high = (
-            _scaled(median, scores.quantile(share) * drawn.spread)
-            for share in (outside, 1.0 - outside)
+        outside = (1.0 - coverage) / 2
+        early, late = (_left_outside(outside, shift) for shift in (self._early, self._late))
+        error = _CORRECTED * self._recent[bucket_of(predicted)].quantile(0.5)
+        low, median, high = (
+            _scaled(max(predicted, SHORTEST_WAIT), score * drawn.spread)
+            for score in (scores.quantile(early), error, scores.quantile(1.0 - late))
         )
         if low <= SHORTEST_WAIT:
             low = 0.0
+        if median <= SHORTEST_WAIT:
+            median = min(predicted, median)
         return ExpectedStart(
-            median=min(max(predicted, low), high), low=low, high=high, outcomes=len(scores)
+            median=min(max(median, low), high), low=low, high=high, outcomes=len(scores)
         )
+
+
+def _left_outside(outside: float, shift: float) -> float:
+    """Return the share of outcomes that is left outside at one end: half of it at first."""
+    least, most = _OUTSIDE
+    return min(max(outside / 2 + shift, least), most)
+
+
+def _adapted(shift: float, outside: float, *, is_missed: bool) -> float:
+    """Return how much more than at first is left outside at one end, after one more outcome."""
+    shift += _STEP * (outside - is_missed)
+    return _left_outside(outside, shift) - outside / 2
 
 
 def _scaled(seconds: float, logarithm: float) -> float:

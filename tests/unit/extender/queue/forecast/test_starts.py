@@ -22,7 +22,9 @@ from policy.wording import moment
 _BERT, _GPT = GangKey("lab", "bert"), GangKey("lab", "gpt")
 
 
-def _outcome(number: int, factor: float, predicted: float, **told: bool) -> StartOutcome:
+def _outcome(
+    number: int, factor: float, predicted: float, told: tuple[float, float] | None = None
+) -> StartOutcome:
     """An outcome; each is of an hour of its own."""
     return StartOutcome(
         predicted=predicted,
@@ -30,7 +32,7 @@ def _outcome(number: int, factor: float, predicted: float, **told: bool) -> Star
         actual=predicted * factor,
         at=3600.0 * number,
         coverage=0.8,
-        **told,
+        told=told,
     )
 
 
@@ -122,11 +124,32 @@ def test_intervals_grow_while_starts_are_outside_and_shrink_while_they_are_insid
     calibration = _calibrated(*factors)
     first = _width(calibration)
     for number in range(10):
-        calibration.learn(_outcome(1000 + number, factors[number * 9], 3600.0, is_covered=False))
+        told = (0.0, 1.0) if number % 2 else (1e6, 1e7)
+        calibration.learn(_outcome(1000 + number, factors[number * 9], 3600.0, told))
     grown = _width(calibration)
     for number in range(100):
-        calibration.learn(_outcome(2000 + number, factors[number % 90], 3600.0, is_covered=True))
+        calibration.learn(_outcome(2000 + number, factors[number % 90], 3600.0, (0.0, 1e6)))
     assert _width(calibration) < first < grown
+
+
+def test_starts_that_are_early_move_the_early_end_alone() -> None:
+    factors = [0.2 + number / 50 for number in range(90)]
+    calibration = _calibrated(*factors)
+    before = calibration.expect(_drawn(3600), coverage=0.8)
+    for number in range(2):
+        calibration.learn(_outcome(1000 + number, factors[45], 3600.0, (4000.0, 9000.0)))
+    after = calibration.expect(_drawn(3600), coverage=0.8)
+    assert before is not None
+    assert after is not None
+    assert after.low < before.low
+    assert after.high <= before.high
+
+
+def test_the_median_is_moved_by_half_of_what_it_was_off_of_late() -> None:
+    start = _calibrated(*[0.25, 1.0] * 100, *[4.0] * 100).expect(_drawn(3600), coverage=0.8)
+    assert start is not None
+    assert start.median == pytest.approx(7200)
+    assert (start.low, start.high) == pytest.approx((900, 14_400))
 
 
 @given(st.lists(st.floats(-3.0, 3.0), min_size=400, max_size=400), st.integers(0, 3))
@@ -138,8 +161,8 @@ def test_what_is_promised_holds_in_the_long_run(errors: list[float], drift: int)
         start = calibration.expect(_drawn(3600), coverage=0.8)
         inside = None if start is None else start.low <= actual <= start.high
         covered += [] if inside is None else [inside]
-        told = {} if inside is None else {"is_covered": inside}
-        calibration.learn(_outcome(number, actual / 3600.0, 3600.0, **told))
+        told = None if start is None else (start.low, start.high)
+        calibration.learn(_outcome(number, actual / 3600.0, 3600.0, told))
     assert sum(covered) / len(covered) > 0.7
 
 
@@ -175,5 +198,6 @@ def test_the_coverage_is_the_share_of_starts_inside() -> None:
     calibration = StartCalibration()
     assert calibration.coverage is None
     for number in range(4):
-        calibration.learn(_outcome(0, 1.0, 3600.0, is_covered=number > 0))
+        told = (0.0, 3600.0) if number > 0 else (0.0, 1.0)
+        calibration.learn(_outcome(0, 1.0, 3600.0, told))
     assert calibration.coverage == 0.75
