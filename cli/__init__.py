@@ -19,6 +19,7 @@ stores             database, decision log and ledger of a service
 migrate            `cellgate migrate`
 certs              `cellgate certs`
 check              `cellgate check`
+log                `cellgate log` and `cellgate replay`: the decision log, and what it decided
 policy_files       policy documents in files and ConfigMap manifests
 imports            `cellgate import`: documents of other systems to Cellgate's
 """

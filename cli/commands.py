@@ -6,6 +6,7 @@ The module of a command is loaded when the command runs (`cli.late`): help does 
 import argparse
 from collections.abc import Mapping
 from importlib.metadata import version
+from typing import TYPE_CHECKING
 
 from cli import late
 from cli.imports.kinds import ImportKind, Occupied
@@ -59,7 +60,52 @@ standard error.
 Examples:
   cellgate import rules rules.sql > rules.yaml
   cellgate import hived service-configuration.yaml > cluster.yaml"""
+_LOG = """\
+Move a stretch of the decision log between a database and a file. The file is
+gzip'd JSON, one row on each line.
+
+Actions:
+  export    Write a stretch of the log to a file
+  import    Store the rows of a file in the log
+
+Run 'cellgate log ACTION --help' for the flags of an action."""
+_LOG_EXPORT = """\
+Write a stretch of the decision log to a file, with the documents that its rows
+refer to. The file is enough to replay it: an epoch of the extender (the time in
+which one replica led) that began before --from is written from its first row
+on. With --subject, the file has the epochs in which the gang has rows, up to
+its last row. The file names users, gangs, nodes and policies.
+
+Examples:
+  cellgate log export --from 2h day.jsonl.gz
+  cellgate log export --from 2026-03-01 --to 2026-03-02 day.jsonl.gz"""
+_LOG_IMPORT = """\
+Store the rows of a file in the decision log. A file goes into an empty
+database, or into the database that it came from; any other is refused. Rows
+that are stored already stay as they are. A file that is damaged or incomplete
+is refused before anything is stored. Runs in the history are not changed.
+
+Example:
+  cellgate log import day.jsonl.gz --database-url embedded:scratch"""
+_REPLAY = """\
+Decide again what the extender's engine decided, from the decision log or from
+an exported file, and compare each decision. Epochs that have rows in the time
+are replayed from their first row on. What differs is shown, with what it
+depended on. The exit code is 0 if all decisions are identical, 1 if some differ
+or rows are missing.
+
+Not decided again yet: admission decisions of the webhook, the order of the
+queue, and reservations. What they led to is an input of the engine's decisions.
+
+Examples:
+  cellgate replay --from 2h
+  cellgate replay --file day.jsonl.gz --subject team-a/bert"""
+_URL_FORMS = "postgresql://USER:PASSWORD@HOST:PORT/DATABASE or embedded:DIR"
 _LEVELS = ("debug", "info", "warning", "error")
+
+
+if TYPE_CHECKING:
+    Commands = argparse._SubParsersAction[Parser]
 
 
 class _ShowVersion(argparse.Action):
@@ -85,9 +131,7 @@ def build_parser(environment: Mapping[str, str]) -> argparse.ArgumentParser:
         name, _, arguments = name.partition(" ")
         summaries.append(f"  {name:10}{summary}")
         usage = f"cellgate {name} [FLAGS] {arguments}".strip()
-        one = commands.add_parser(name, usage=usage, description=about)
-        one.set_defaults(command=command)
-        return Options(one, environment)
+        return _command(commands, environment, name, usage, about, command)
 
     _run(add("run", "Run all services on this machine", _RUN, late.run_everything), environment)
     _extender(
@@ -109,8 +153,24 @@ def build_parser(environment: Mapping[str, str]) -> argparse.ArgumentParser:
             late.import_file,
         )
     )
+    _replay(add("replay", "Decide a stretch of the log again", _REPLAY, late.replay))
+    summaries.append("  log       Export and import the decision log")
+    _log(commands, environment)
     parser.description = _ABOUT + "\n".join(summaries)
     return parser
+
+
+def _command(
+    commands: "Commands",
+    environment: Mapping[str, str],
+    name: str,
+    usage: str,
+    about: str,
+    command: late.Command,
+) -> Options:
+    one = commands.add_parser(name, usage=usage, description=about)
+    one.set_defaults(command=command)
+    return Options(one, environment)
 
 
 def _run(options: Options, environment: Mapping[str, str]) -> None:
@@ -209,6 +269,47 @@ def _import(options: Options) -> None:
     _general(options, log_level="warning")
 
 
+def _replay(options: Options) -> None:
+    options.add("--file FILE", "Replay this exported file; no database is needed")
+    options.add("--database-url URL", f"{_URL_FORMS} (required without --file)")
+    _time(options)
+    options.add("--subject GANG", "Only epochs with rows about NAMESPACE/NAME, up to its last row")
+    options.add_switch("--json", "Print JSON, with up to 20 differences of each epoch")
+    _general(options, log_level="warning")
+
+
+def _log(commands: "Commands", environment: Mapping[str, str]) -> None:
+    log = commands.add_parser("log", usage="cellgate log ACTION [FLAGS] FILE", description=_LOG)
+    log.add_argument_group("Flags").add_argument(
+        "-h", "--help", action="help", help="Show this help"
+    )
+    actions = log.add_subparsers(
+        prog="cellgate log", metavar="ACTION", required=True, help=argparse.SUPPRESS
+    )
+    usage = "cellgate log export [FLAGS] FILE"
+    options = _command(actions, environment, "export", usage, _LOG_EXPORT, late.export_log)
+    options.begin("Arguments")
+    options.add_argument("file", "FILE", "File to write; an existing one is replaced")
+    options.begin("Flags")
+    _database_url(options)
+    _time(options)
+    options.add("--subject GANG", "Only epochs and other rows about NAMESPACE/NAME")
+    _general(options, log_level="warning")
+    usage = "cellgate log import [FLAGS] FILE"
+    options = _command(actions, environment, "import", usage, _LOG_IMPORT, late.import_log)
+    options.begin("Arguments")
+    options.add_argument("file", "FILE", "File that cellgate log export wrote")
+    options.begin("Flags")
+    _database_url(options)
+    _general(options, log_level="warning")
+
+
+def _time(options: Options) -> None:
+    about = "Begin at this time (2026-03-01T12:00:00Z, UTC without a zone), or so long ago (2h, 7d)"
+    options.add("--from TIME", about)
+    options.add("--to TIME", "End at this time, or so long ago (default now)")
+
+
 def _service(options: Options, environment: Mapping[str, str]) -> None:
     """Add the flags that both services share."""
     is_in_cluster = "KUBERNETES_SERVICE_HOST" in environment
@@ -234,8 +335,7 @@ def _certificates(
 
 
 def _database_url(options: Options) -> None:
-    forms = "postgresql://USER:PASSWORD@HOST:PORT/DATABASE or embedded:DIR (required)"
-    options.add("--database-url URL", forms, is_required=True)
+    options.add("--database-url URL", f"{_URL_FORMS} (required)", is_required=True)
 
 
 def _database(options: Options) -> None:

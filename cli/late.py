@@ -59,3 +59,24 @@ async def import_file(options: Namespace, stop: "Stop") -> Exit:
     from cli.imports.command import import_file as command
 
     return await command(options, stop)
+
+
+async def export_log(options: Namespace, stop: "Stop") -> Exit:
+    """Write a stretch of the log to a file."""
+    from cli.log.transfer import export_to_file as command
+
+    return await command(options, stop)
+
+
+async def import_log(options: Namespace, stop: "Stop") -> Exit:
+    """Store the rows of a file in the log."""
+    from cli.log.transfer import import_from_file as command
+
+    return await command(options, stop)
+
+
+async def replay(options: Namespace, stop: "Stop") -> Exit:
+    """Decide a stretch of the log again."""
+    from cli.log.replay import replay as command
+
+    return await command(options, stop)

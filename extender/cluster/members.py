@@ -32,6 +32,9 @@ class MemberIndex:
         self.on_change: list[Callable[[PodUid, Member | None], None]] = []
         """Callbacks that run when a member has a place, another place, or none any more."""
 
+    def __len__(self) -> int:
+        return len(self._by_uid)
+
     @property
     def gang_count(self) -> int:
         """The number of gangs that have members."""

@@ -5,10 +5,11 @@ the logged one. With the same program all decisions are equal; with another prog
 show what that program would have decided.
 """
 
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncIterable, Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
 from itertools import islice
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 from extender.cells.model import NO_LIMITS, Part, PlacedMember
 from extender.cells.views.listings import run_to_end
@@ -17,22 +18,24 @@ from extender.cluster.cluster import Cluster
 from extender.cluster.journal import SERVICE, DecisionContext, NoJournal
 from policy.submission import GangKey, NodeName, PodUid
 from state.log.candidates import KnownNodes
-from state.log.epoch_journal import MissingRows, find_missing
-from state.log.records import DecisionRecord, LoggedDocument, RowKind
+from state.log.epoch_journal import MissingFinder, MissingRows
+from state.log.records import DecisionRecord, RowKind
+from state.log.stretches import EpochReader, read_epoch
 
-_PAGE: Final = 2000
+_MOST_DIFFERENCES: Final = 20
 
 
-class LogReader(Protocol):
-    """The log as a replay reads it: `state.log.postgres`, or its twin in memory for tests."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Known:
+    """What the engine knew when it was asked, as numbers and names."""
 
-    async def of_epoch(
-        self, service: str, *, epoch: int, first: int = 1, limit: int = 1000
-    ) -> list[DecisionRecord]:
-        """Return rows of one epoch from a sequence number on, in that order."""
-
-    async def document(self, document_hash: str) -> LoggedDocument | None:
-        """Return a document that a row refers to."""
+    nodes: int
+    pods: int
+    gangs: int
+    document: str | None
+    """The hash of the cluster document that was put in force last; None without one."""
+    document_row: int
+    """The number of the row that did so."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,6 +46,17 @@ class Difference:
     subject: str
     logged: Mapping[str, Any]
     replayed: Mapping[str, Any]
+    record: DecisionRecord
+    known: Known
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stopped:
+    """A row that could not be replayed; later rows were not looked at."""
+
+    sequence: int
+    subject: str
+    error: str
 
 
 @dataclass(slots=True, kw_only=True)
@@ -52,47 +66,70 @@ class Report:
     epoch: int
     rows: int = 0
     decisions: int = 0
+    different: int = 0
+    """How many decisions the replay did not repeat."""
     differences: list[Difference] = field(default_factory=list)
+    """The first of them."""
     missing: list[MissingRows] = field(default_factory=list)
-    """Rows that are missing: later decisions may differ for that reason alone."""
+    """The first gaps: later decisions may differ for that reason alone."""
+    missing_rows: int = 0
+    stopped: Stopped | None = None
+    first_at: datetime | None = None
+    last_at: datetime | None = None
 
     @property
     def is_identical(self) -> bool:
         """Whether the replay repeated every decision."""
-        return not self.differences and not self.missing
+        return not self.different and not self.missing_rows and self.stopped is None
 
 
-async def replay_epoch(reader: LogReader, *, epoch: int) -> Report:
-    """Replay one epoch."""
-    report = Report(epoch=epoch)
+async def replay_epoch(reader: EpochReader, *, epoch: int, last: int | None = None) -> Report:
+    """Replay one epoch of the log, up to the row `last`."""
+    return await replay_rows(read_epoch(reader, SERVICE, epoch=epoch, last=last), epoch=epoch)
+
+
+async def replay_rows(
+    records: AsyncIterable[DecisionRecord],
+    *,
+    epoch: int,
+    on_row: Callable[[DecisionRecord, Difference | None], None] = lambda *_: None,
+) -> Report:
+    """Replay the rows of one epoch, each with its documents; `on_row` is told of every row.
+
+    Of the rows, nothing is kept beside what the engine keeps, and the first differences.
+    """
+    report, missing = Report(epoch=epoch), MissingFinder()
+    report.missing = missing.found
     replay: Replay | None = None
-    sequences: list[int] = []
-    async for record in _read(reader, epoch):
-        if replay is None:
-            replay = Replay(lease_seconds=float(record.inputs.get("leaseSeconds", 60.0)))
-        sequences.append(record.sequence or 0)
-        document = await _document_of(reader, record)
-        difference = replay.feed(record, document)
-        report.rows += 1
-        report.decisions += "decision" in record.details
-        if difference is not None:
-            report.differences.append(difference)
-    report.missing = find_missing(sequences)
+    async for record in records:
+        try:
+            if replay is None:
+                replay = Replay(lease_seconds=float(record.inputs.get("leaseSeconds", 60.0)))
+            difference = replay.feed(record)
+        except Exception as error:  # rows may be missing or damaged, and the engine another one
+            said = f"{type(error).__name__}: {error}"
+            report.stopped = Stopped(
+                sequence=record.sequence or 0, subject=record.subject, error=said
+            )
+        else:
+            _count(report, record, difference)
+            on_row(record, difference)
+        missing.note(record.sequence or 0)
+        report.missing_rows = missing.count
+        if report.stopped is not None:
+            break
     return report
 
 
-async def _read(reader: LogReader, epoch: int) -> AsyncIterator[DecisionRecord]:
-    first = 1
-    while page := await reader.of_epoch(SERVICE, epoch=epoch, first=first, limit=_PAGE):
-        for record in page:
-            yield record
-        first = (page[-1].sequence or 0) + 1
-
-
-async def _document_of(reader: LogReader, record: DecisionRecord) -> str | None:
-    wanted = record.inputs.get("document")
-    stored = await reader.document(wanted) if wanted else None
-    return stored.content if stored else None
+def _count(report: Report, record: DecisionRecord, difference: Difference | None) -> None:
+    report.rows += 1
+    report.first_at = report.first_at or record.at
+    report.last_at = record.at
+    report.decisions += "decision" in record.details
+    if difference is not None:
+        report.different += 1
+        if len(report.differences) < _MOST_DIFFERENCES:
+            report.differences.append(difference)
 
 
 class Replay:
@@ -105,14 +142,16 @@ class Replay:
         self._released: list[PlacedMember] = []
         self._change: Iterator[None] = iter(())
         """The change whose steps follow."""
+        self._document: tuple[str | None, int] = (None, 0)
+        """The hash of the cluster document, and the number of the row that put it in force."""
 
-    def feed(self, record: DecisionRecord, document: str | None) -> Difference | None:
+    def feed(self, record: DecisionRecord) -> Difference | None:
         """Take in one row; return the difference if it holds a decision that is not repeated."""
         match record.kind, record.outcome:
             case RowKind.NODE, _:
                 self._feed_node(record)
             case RowKind.DOCUMENT, _:
-                self._feed_document(record, document)
+                self._feed_document(record, self._text_of(record))
             case RowKind.POD, _:
                 self._feed_pod(record)
             case RowKind.EXPIRY, "renewed":
@@ -124,6 +163,19 @@ class Replay:
             case _ if "decision" in record.details:
                 return self._decide(record)
         return None
+
+    def _text_of(self, record: DecisionRecord) -> str | None:
+        """Return the text of the cluster document that a row puts in force."""
+        wanted = record.inputs.get("document")
+        if wanted is None and record.outcome not in ("removing", "removed"):
+            return None
+        self._document = wanted, record.sequence or 0
+        if wanted is None:
+            return None
+        for document in record.documents:
+            if document.hash == wanted:
+                return document.content
+        raise ValueError(f"the log does not have document {wanted} any more")
 
     def _feed_document(self, record: DecisionRecord, document: str | None) -> None:
         match record.outcome:
@@ -209,6 +261,7 @@ class Replay:
         )
         nodes = {NodeName(name): None for name in self._known.decode(inputs["candidates"])}
         request = rows.decode_request(inputs["request"])
+        known = self._known_now()
         decision = self._cluster.decide(request, candidate_nodes=nodes, context=context)
         replayed = rows.encode_decision(decision)
         logged = record.details["decision"]
@@ -219,6 +272,18 @@ class Replay:
             subject=record.subject,
             logged=logged,
             replayed=replayed,
+            record=record,
+            known=known,
+        )
+
+    def _known_now(self) -> Known:
+        members, (document, row) = self._cluster.members, self._document
+        return Known(
+            nodes=len(self._known),
+            pods=len(members),
+            gangs=members.gang_count,
+            document=document,
+            document_row=row,
         )
 
 

@@ -40,6 +40,8 @@ _REQUEST_DEFAULTS: Final = {
 }
 _PLACEMENT_OPTIONS: Final = ("chain", "vc_cell", "vc_cell_type")
 _NAMED_NODES: Final = 8
+_MOST_MEMBERS: Final = 1_000_000
+"""Of a gang in a row: more are not read, because the row is damaged."""
 _STORED_NAMES: Final = {name: name for name in _REQUEST_DEFAULTS} | {"free_mode": "release"}
 
 
@@ -78,11 +80,15 @@ def decode_request(row: Mapping[str, Any]) -> MemberRequest:
         member=row["member"],
         gang=GangKey(*row["gang"]),
         leaf_count=row["leafCount"],
-        gang_leaf_counts=tuple(
-            size for size, number in row["gangLeafCounts"] for _ in range(number)
-        ),
+        gang_leaf_counts=_sizes(row["gangLeafCounts"]),
         **optional,
     )
+
+
+def _sizes(runs: Sequence[Sequence[int]]) -> tuple[int, ...]:
+    if sum(number for _, number in runs) > _MOST_MEMBERS:
+        raise ValueError(f"a gang has more than {_MOST_MEMBERS:,} members")
+    return tuple(size for size, number in runs for _ in range(number))
 
 
 def encode_placement(placement: Placement) -> Row:

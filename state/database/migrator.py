@@ -129,6 +129,18 @@ async def migrate(
     return names
 
 
+async def check_schema(pool: asyncpg.Pool) -> None:
+    """Raise SettingsError if the database lacks tables of this release: for those who only read."""
+    with backend_errors("reading the schema"):
+        async with pool.acquire() as connection:
+            applied = await _read_applied(connection)
+    if choose_pending(load_migrations(), applied=applied or {}, until=Stage.PRE):
+        raise SettingsError(
+            "the database lacks tables of this release: check --database-url, or run "
+            "`cellgate migrate` first"
+        )
+
+
 async def _apply_next(
     pool: asyncpg.Pool, migrations: Sequence[Migration], *, until: Stage
 ) -> str | None:

@@ -104,6 +104,79 @@ WHERE service = $1 AND epoch = $2 AND sequence >= $3
 ORDER BY sequence
 LIMIT $4
 
+-- name: epochs_between
+-- Find the epochs of a service that have rows between two moments, and the last of those rows.
+WITH RECURSIVE epochs AS (
+    -- One step of an index for each epoch, however many rows it has.
+    SELECT min(epoch) AS epoch FROM decisions WHERE service = $1 AND epoch IS NOT NULL
+    UNION ALL
+    SELECT (SELECT min(d.epoch) FROM decisions AS d WHERE d.service = $1 AND d.epoch > e.epoch)
+    FROM epochs AS e WHERE e.epoch IS NOT NULL
+)
+SELECT e.epoch, head.sequence AS first, tail.sequence AS last,
+    coalesce(t.began_at, head.at) AS began_at
+FROM epochs AS e
+CROSS JOIN LATERAL (
+    SELECT d.sequence FROM decisions AS d
+    WHERE d.service = $1 AND d.epoch = e.epoch AND d.sequence IS NOT NULL
+        AND d.at BETWEEN $2 AND $3
+    ORDER BY d.sequence DESC LIMIT 1
+) AS tail
+CROSS JOIN LATERAL (
+    SELECT d.sequence, d.at FROM decisions AS d
+    WHERE d.service = $1 AND d.epoch = e.epoch AND d.sequence IS NOT NULL
+    ORDER BY d.sequence LIMIT 1
+) AS head
+LEFT JOIN log_terms AS t ON t.service = $1 AND t.epoch = e.epoch
+ORDER BY e.epoch
+
+-- name: epochs_of_subject_between
+-- Find the epochs of a service with rows about a subject between two moments, and the last of them.
+SELECT found.epoch, head.sequence AS first, found.last, coalesce(t.began_at, head.at) AS began_at
+FROM (
+    SELECT epoch, max(sequence) AS last FROM decisions
+    WHERE subject = $4 AND at BETWEEN $2 AND $3 AND service = $1
+        AND epoch IS NOT NULL AND sequence IS NOT NULL
+    GROUP BY epoch
+) AS found
+CROSS JOIN LATERAL (
+    SELECT d.sequence, d.at FROM decisions AS d
+    WHERE d.service = $1 AND d.epoch = found.epoch AND d.sequence IS NOT NULL
+    ORDER BY d.sequence LIMIT 1
+) AS head
+LEFT JOIN log_terms AS t ON t.service = $1 AND t.epoch = found.epoch
+ORDER BY found.epoch
+
+-- name: rows_beside_epochs
+-- Read rows that are in no epoch of a service, oldest first, after a position.
+SELECT
+    key, at, service, kind, subject, pod_uid, outcome, reason, policy_version, epoch, sequence,
+    latency_seconds, details, inputs
+FROM decisions
+WHERE at BETWEEN $4 AND $2 AND (at, key) > ($4, $5) AND ($3::text IS NULL OR subject = $3)
+    AND (service <> $1 OR epoch IS NULL OR sequence IS NULL)
+ORDER BY at, key
+LIMIT $6
+
+-- name: count_stored
+-- Count those of some rows that are stored.
+SELECT count(*) FROM decisions AS d
+JOIN unnest($1::timestamptz[], $2::uuid[]) AS given (at, key) ON (d.at, d.key) = (given.at, given.key)
+
+-- name: known_terms
+-- Read which terms of services the log knows, and when each began.
+SELECT service, epoch, began_at FROM log_terms
+
+-- name: has_decisions
+-- Tell whether the log has any row.
+SELECT EXISTS (SELECT FROM decisions)
+
+-- name: adopt_terms
+-- Note terms of another log, into one that has none.
+INSERT INTO log_terms (service, epoch, began_at)
+SELECT * FROM unnest($1::text[], $2::bigint[], $3::timestamptz[])
+ON CONFLICT (service, epoch) DO NOTHING
+
 -- name: ensure_decision_days
 -- Create the partitions of the coming days; returns how many were missing.
 SELECT ensure_decision_days($1, $2)

@@ -13,8 +13,10 @@ records        a row, and a policy document that rows refer to
 epoch_journal  numbers the rows of one term and tracks the observed nodes
 candidates     candidate nodes, stored as a difference to the known nodes
 positions      where a page of the log ends
+stretches      which part of the log, and its rows with their documents
 codec          rows as bytes
 postgres       the store in Postgres
 metrics        metrics of pending, written and lost rows
+archive/       a stretch of the log as one file
 spool/         rows that wait on disk while Postgres is unavailable
 """

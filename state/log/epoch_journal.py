@@ -4,15 +4,18 @@ Every input and every decision of the engine is appended here, in the engine's o
 `sequence` has no gaps when rows are appended, and a gap in the stored rows is a lost row. Callers
 observe a node here before they encode a candidate list that contains it.
 
-`find_missing` finds lost rows for a replay.
+`MissingFinder` finds lost rows for a replay.
 """
 
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, replace
+from typing import Final
 
 from state.log.candidates import Encoded, KnownNodes
 from state.log.log import DecisionLog
 from state.log.records import DecisionRecord, LoggedDocument, RowKind
+
+_MOST_GAPS: Final = 100
 
 
 class EpochJournal:
@@ -63,15 +66,33 @@ class MissingRows:
     last: int
 
     def __str__(self) -> str:
+        if self.first == self.last:
+            return f"row {self.first} is missing"
         return f"rows {self.first} to {self.last} are missing"
 
 
+class MissingFinder:
+    """Finds gaps in ascending sequence numbers; rows lost at the end cannot be found."""
+
+    def __init__(self, *, first: int = 1) -> None:
+        self._expected = first
+        self.found: list[MissingRows] = []
+        """The first gaps; there may be more."""
+        self.count = 0
+        """How many rows are missing."""
+
+    def note(self, sequence: int) -> None:
+        """Note the next number."""
+        if sequence > self._expected:
+            self.count += sequence - self._expected
+            if len(self.found) < _MOST_GAPS:
+                self.found.append(MissingRows(first=self._expected, last=sequence - 1))
+        self._expected = sequence + 1
+
+
 def find_missing(sequences: Iterable[int], *, first: int = 1) -> list[MissingRows]:
-    """Return the gaps in ascending sequence numbers; rows lost at the end cannot be found."""
-    missing: list[MissingRows] = []
-    expected = first
+    """Return the first gaps in ascending sequence numbers."""
+    finder = MissingFinder(first=first)
     for sequence in sequences:
-        if sequence > expected:
-            missing.append(MissingRows(first=expected, last=sequence - 1))
-        expected = sequence + 1
-    return missing
+        finder.note(sequence)
+    return finder.found

@@ -1,7 +1,7 @@
 """The rows of the decision log in Postgres."""
 
-from collections.abc import Iterable, Sequence
-from datetime import datetime
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import date, datetime
 from itertools import groupby
 from typing import Any, Final
 
@@ -14,6 +14,7 @@ from state.database.queries import sql
 from state.history.facts import format_facts
 from state.log.positions import END, Position
 from state.log.records import OBSERVATIONS, DecisionRecord, LoggedDocument
+from state.log.stretches import EpochStretch, Term, Wanted
 
 # SQLSTATE classes of errors that a retry does not fix: bad data, a broken constraint, too large.
 _REFUSED_CLASSES = ("22", "23", "54")
@@ -80,6 +81,53 @@ class PostgresDecisions:
         with backend_errors("reading decisions"):
             rows = await self._pool.fetch(sql("rows_of_epoch"), service, epoch, first, limit)
         return [_from_row(row) for row in rows]
+
+    async def epochs(self, service: str, wanted: Wanted) -> list[EpochStretch]:
+        """Return the epochs of a service that have wanted rows, in order."""
+        values: list[Any] = [to_text(service), wanted.since, wanted.until]
+        query = "epochs_between"
+        if wanted.subject is not None:
+            values.append(to_text(wanted.subject))
+            query = "epochs_of_subject_between"
+        with backend_errors("reading epochs"):
+            rows = await self._pool.fetch(sql(query), *values)
+        return [EpochStretch(**row) for row in rows]
+
+    async def beside_epochs(
+        self, service: str, wanted: Wanted, *, after: Position, limit: int
+    ) -> list[DecisionRecord]:
+        """Return wanted rows that are in no epoch of a service, oldest first, after a position."""
+        subject = None if wanted.subject is None else to_text(wanted.subject)
+        values = to_text(service), wanted.until, subject, after.at, after.key, limit
+        with backend_errors("reading decisions"):
+            rows = await self._pool.fetch(sql("rows_beside_epochs"), *values)
+        return [_from_row(row) for row in rows]
+
+    async def count_stored(self, records: Sequence[DecisionRecord]) -> int:
+        """Count those of some rows that are stored."""
+        times, keys = [one.at for one in records], [one.key for one in records]
+        with backend_errors("reading decisions"):
+            return int(await self._pool.fetchval(sql("count_stored"), times, keys))
+
+    async def terms(self) -> dict[Term, datetime]:
+        """Return which terms of services the log knows, and when each began."""
+        with backend_errors("reading terms"):
+            rows = await self._pool.fetch(sql("known_terms"))
+        return {(row["service"], row["epoch"]): row["began_at"] for row in rows}
+
+    async def is_empty(self) -> bool:
+        """Tell whether the log has neither rows nor terms."""
+        with backend_errors("reading decisions"):
+            return not await self._pool.fetchval(sql("has_decisions")) and not await self.terms()
+
+    async def adopt(self, terms: Mapping[Term, datetime], days: Iterable[date]) -> None:
+        """Prepare for rows of another log: its terms and its days."""
+        services = [to_text(service) for service, _ in terms]
+        epochs = [epoch for _, epoch in terms]
+        with backend_errors("preparing an import"):
+            await self._pool.execute(sql("adopt_terms"), services, epochs, [*terms.values()])
+            for day in sorted(days):
+                await self._pool.execute(sql("ensure_decision_days"), day, 1)
 
     async def document(self, document_hash: str) -> LoggedDocument | None:
         """Return a document that records refer to."""

@@ -42,6 +42,9 @@ class RowKind(StrEnum):
     EXPIRY = "expiry"
 
 
+_DOCUMENT_INPUTS: Final = ("document", "policy")
+"""The `inputs` of rows that are hashes of documents."""
+
 OBSERVATIONS: Final = frozenset({RowKind.NODE, RowKind.POD, RowKind.DOCUMENT, RowKind.EXPIRY})
 
 
@@ -112,3 +115,9 @@ class DecisionRecord:
     def is_observation(self) -> bool:
         """Whether the row is an input of the engine rather than a decision."""
         return self.kind in OBSERVATIONS
+
+    @property
+    def document_hashes(self) -> tuple[str, ...]:
+        """The hashes of the documents that the row refers to."""
+        named = (self.inputs.get(name) for name in _DOCUMENT_INPUTS)
+        return tuple(one for one in named if isinstance(one, str) and one)

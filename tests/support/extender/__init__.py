@@ -10,5 +10,6 @@ mixed_load   `MixedLoad`: a cluster under mixed load, whose log is replayed
 leading      a replica that always leads
 simulating   `SimulatedWorld`: a webhook, a planner and a simulator over one ledger
 window_world  `WindowWorld`: a gang on a node that will be in maintenance
+logged_load  a log of a mixed load, and rows of the webhook beside it
 group_sizes  PodGroups that all need the same number of members
 """

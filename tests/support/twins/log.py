@@ -1,8 +1,8 @@
 """The rows of the log in memory, for tests. `tests/contract` runs one suite on both stores."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from datetime import datetime
+from datetime import date, datetime
 from itertools import groupby
 
 from policy.errors import BackendError
@@ -11,6 +11,7 @@ from state.history.facts import RunTable
 from state.log import codec
 from state.log.positions import END, Position
 from state.log.records import DecisionRecord, LoggedDocument
+from state.log.stretches import EpochStretch, Term, Wanted
 
 
 class MemoryDecisions:
@@ -19,7 +20,7 @@ class MemoryDecisions:
     def __init__(self) -> None:
         self.records: list[DecisionRecord] = []
         self.documents: dict[str, LoggedDocument] = {}
-        self.terms: dict[tuple[str, int], datetime] = {}
+        self.began: dict[Term, datetime] = {}
         self.history = RunTable()
         self.is_away = False
 
@@ -93,6 +94,58 @@ class MemoryDecisions:
         }
         return [found[sequence] for sequence in sorted(found)][:limit]
 
+    async def epochs(self, service: str, wanted: Wanted) -> list[EpochStretch]:
+        """Return the epochs of a service that have wanted rows, in order."""
+        self._check_available()
+        rows: dict[int, list[DecisionRecord]] = {}
+        for record in self.records:
+            if record.service == service and record.epoch and record.sequence:
+                rows.setdefault(record.epoch, []).append(record)
+        found: list[EpochStretch] = []
+        for epoch, records in sorted(rows.items()):
+            first = min(records, key=lambda record: record.sequence or 0)
+            asked = [one.sequence or 0 for one in records if _is_wanted(one, wanted)]
+            if asked:
+                began_at = self.began.get((service, epoch), first.at)
+                found.append(
+                    EpochStretch(
+                        epoch=epoch, first=first.sequence or 0, last=max(asked), began_at=began_at
+                    )
+                )
+        return found
+
+    async def beside_epochs(
+        self, service: str, wanted: Wanted, *, after: Position, limit: int
+    ) -> list[DecisionRecord]:
+        """Return wanted rows that are in no epoch of a service, oldest first, after a position."""
+        self._check_available()
+        found = [
+            record
+            for record in self.records
+            if not (record.service == service and record.epoch and record.sequence)
+            and _is_wanted(record, wanted)
+            and Position.of(record) > after
+        ]
+        return sorted(found, key=Position.of)[:limit]
+
+    async def count_stored(self, records: Sequence[DecisionRecord]) -> int:
+        """Count those of some rows that are stored."""
+        known = {(record.at, record.key) for record in self.records}
+        return sum((record.at, record.key) in known for record in records)
+
+    async def terms(self) -> dict[Term, datetime]:
+        """Return which terms of services the log knows, and when each began."""
+        return dict(self.began)
+
+    async def is_empty(self) -> bool:
+        """Tell whether the log has neither rows nor terms."""
+        return not self.records and not self.began
+
+    async def adopt(self, terms: Mapping[Term, datetime], days: Iterable[date]) -> None:
+        """Prepare for rows of another log: its terms."""
+        for term, began_at in terms.items():
+            self.began.setdefault(term, began_at)
+
     async def document(self, document_hash: str) -> LoggedDocument | None:
         """Return a document that records refer to."""
         self._check_available()
@@ -104,13 +157,18 @@ class MemoryDecisions:
         if epoch is None:
             return []
         began_at = min(record.at for record in records)
-        self.terms[service, epoch] = min(began_at, self.terms.get((service, epoch), began_at))
-        newer = [at for (one, other), at in self.terms.items() if one == service and other > epoch]
+        self.began[service, epoch] = min(began_at, self.began.get((service, epoch), began_at))
+        newer = [at for (one, other), at in self.began.items() if one == service and other > epoch]
         return [record for record in records if newer and record.at >= min(newer)]
 
     def _check_available(self) -> None:
         if self.is_away:
             raise BackendError("the store is unavailable")
+
+
+def _is_wanted(record: DecisionRecord, wanted: Wanted) -> bool:
+    is_in_time = wanted.since <= record.at <= wanted.until
+    return is_in_time and wanted.subject in (None, record.subject)
 
 
 def _newest(records: Iterable[DecisionRecord], limit: int) -> list[DecisionRecord]:

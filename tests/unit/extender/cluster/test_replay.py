@@ -182,4 +182,4 @@ async def test_a_lost_row_is_a_hole() -> None:
 
     report = await replay_epoch(load.store, epoch=1)
     assert not report.is_identical
-    assert str(report.missing[0]) == "rows 4 to 4 are missing"
+    assert str(report.missing[0]) == "row 4 is missing"
