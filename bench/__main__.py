@@ -8,7 +8,18 @@ from pathlib import Path
 import orjson
 
 from bench import budgets
-from bench.core import blocking, engine, large_gangs, nodes, pods, room, rules, shadow, windows
+from bench.core import (
+    blocking,
+    engine,
+    large_gangs,
+    nodes,
+    pods,
+    replay,
+    room,
+    rules,
+    shadow,
+    windows,
+)
 from bench.forecasts import expected_start as starts
 from bench.queue import measure as queue
 from bench.queue import options as queue_options
@@ -27,6 +38,7 @@ _BENCHMARKS: dict[str, Benchmark] = {
     "nodes": nodes.measure,
     "pods": pods.measure,
     "queue": partial(queue.measure, options=queue_options.QueueOptions()),
+    "replay": replay.measure,
     "room": room.measure,
     "rules": rules.measure,
     "shadow": shadow.measure,

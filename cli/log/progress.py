@@ -4,7 +4,7 @@ import sys
 import time
 from typing import Final, TextIO
 
-_FIRST_SECONDS: Final = 1.0
+_FIRST_SECONDS: Final = 3.0
 _TERMINAL_SECONDS: Final = 0.2
 _OTHER_SECONDS: Final = 10.0
 

@@ -50,7 +50,7 @@ def format_epoch(result: EpochResult) -> Iterator[str]:
     span = ""
     if report.first_at is not None and report.last_at is not None:
         span = f", {_time(report.first_at)} to {_time(report.last_at)}"
-    counts = f"{_count(report.rows, 'row')}, {_count(report.decisions, 'decision')}"
+    counts = f"{counted(report.rows, 'row')}, {counted(report.decisions, 'decision')}"
     yield f"epoch {report.epoch}{span}: {counts}: {_verdict(report)}"
     if result.began_early:
         yield "  it began before --from, so it was decided from its first row on"
@@ -59,7 +59,7 @@ def format_epoch(result: EpochResult) -> Iterator[str]:
     if report.missing_rows > sum(gap.last - gap.first + 1 for gap in report.missing):
         yield f"  {report.missing_rows:,} rows are missing in all"
     if result.subject is not None:
-        own = _count(result.own_decisions, "decision")
+        own = counted(result.own_decisions, "decision")
         told = f"{result.own_different:,} differ" if result.own_different else "none differs"
         yield f"  {result.subject}: {own}, {told}"
     if report.stopped is not None:
@@ -79,13 +79,14 @@ def format_summary(results: Sequence[EpochResult]) -> Iterator[str]:
     decisions = sum(report.decisions for report in reports)
     different = sum(report.different for report in reports)
     if all(report.is_identical for report in reports):
-        yield f"identical: {_count(decisions, 'decision')}"
+        yield f"identical: {counted(decisions, 'decision')}"
     else:
         missing = sum(report.missing_rows for report in reports)
         stopped = sum(report.stopped is not None for report in reports)
         yield (
-            f"not identical: {different:,} of {_count(decisions, 'decision')} differ, "
-            f"{_count(missing, 'row')} missing, {_count(stopped, 'epoch')} not replayed to the end"
+            f"not identical: {different:,} of {counted(decisions, 'decision')} differ, "
+            f"{counted(missing, 'row')} missing, "
+            f"{counted(stopped, 'epoch')} not replayed to the end"
         )
     yield f"not decided again yet: {', '.join(NOT_DECIDED)}"
 
@@ -167,8 +168,8 @@ def _format_difference(title: str, difference: Difference) -> Iterator[str]:
     else:
         put = f"put in force by row {known.document_row}"
         yield f"      cluster document: {known.document[:12]}, {put}"
-    pods = f"{_count(known.pods, 'pod')} in {_count(known.gangs, 'gang')}"
-    yield f"      known: {_count(known.nodes, 'node')}, {pods} with places"
+    pods = f"{counted(known.pods, 'pod')} in {counted(known.gangs, 'gang')}"
+    yield f"      known: {counted(known.nodes, 'node')}, {pods} with places"
 
 
 def _decision(row: Mapping[str, Any]) -> str:
@@ -191,7 +192,7 @@ def _verdict(report: Report) -> str:
         return f"{report.different:,} differ"
     if report.stopped is not None:
         return "not replayed to the end"
-    return f"{_count(report.missing_rows, 'row')} missing"
+    return f"{counted(report.missing_rows, 'row')} missing"
 
 
 def _wrap(text: str, indent: int) -> Iterator[str]:
@@ -205,7 +206,8 @@ def _wrap(text: str, indent: int) -> Iterator[str]:
     )
 
 
-def _count(number: int, what: str) -> str:
+def counted(number: int, what: str) -> str:
+    """Write a number of things: `1 row`, `2,000 rows`."""
     return f"{number:,} {what}" + ("" if number == 1 else "s")
 
 

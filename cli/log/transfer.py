@@ -5,6 +5,7 @@ from argparse import Namespace
 from pathlib import Path
 
 from cli.log.progress import Progress
+from cli.log.report import counted
 from cli.log.wanted import POOL, check_exists, read_wanted
 from extender.cluster.journal import SERVICE
 from policy.errors import SettingsError
@@ -40,7 +41,8 @@ async def export_to_file(options: Namespace, _: Stop) -> Exit:
 
 def _print_exported(done: Exported, wanted: Wanted, path: Path) -> None:
     size = path.stat().st_size
-    print(f"{path}: {done.rows:,} rows, {len(done.epochs)} epochs of the extender, {size:,} bytes")
+    rows, epochs = counted(done.rows, "row"), counted(len(done.epochs), "epoch")
+    print(f"{path}: {rows}, {epochs} of the extender, {size:,} bytes")
     for one in done.epochs:
         if one.began_at < wanted.since:
             print(f"epoch {one.epoch} began before --from: exported from its first row on")
@@ -66,7 +68,7 @@ async def import_from_file(options: Namespace, _: Stop) -> Exit:
         log = PostgresDecisions(database.pool)
         done = await import_log(log, archive, on_progress=progress)
     progress.clear()
-    print(f"{options.file}: {done.rows:,} rows, {done.new:,} of them new")
+    print(f"{options.file}: {counted(done.rows, 'row')}, {done.new:,} of them new")
     if done.refused:
         raise SettingsError(
             f"{done.refused:,} rows were refused: another leader had taken over when they were "

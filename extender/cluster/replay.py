@@ -5,11 +5,11 @@ the logged one. With the same program all decisions are equal; with another prog
 show what that program would have decided.
 """
 
-from collections.abc import AsyncIterable, Callable, Iterator, Mapping
+from collections.abc import AsyncIterable, Callable, Iterator, Mapping, Set
 from dataclasses import dataclass, field
 from datetime import datetime
 from itertools import islice
-from typing import Any, Final
+from typing import Any, Final, cast
 
 from extender.cells.model import NO_LIMITS, Part, PlacedMember
 from extender.cells.views.listings import run_to_end
@@ -245,8 +245,10 @@ class Replay:
                 self._cluster.forget_member(PodUid(record.pod_uid or ""))
 
     def _part(self, row: Mapping[str, Any]) -> Part:
-        nodes = {NodeName(name): None for name in self._known.decode(row["nodes"])}
-        return Part(sizes=tuple(row["sizes"]), nodes=nodes)
+        return Part(sizes=tuple(row["sizes"]), nodes=self._nodes(row["nodes"]))
+
+    def _nodes(self, encoded: object) -> Set[NodeName]:
+        return cast(Set[NodeName], self._known.decode(encoded))
 
     def _decide(self, record: DecisionRecord) -> Difference | None:
         inputs = record.inputs
@@ -259,7 +261,7 @@ class Replay:
             kept=[rows.decode_seat(seat) for seat in inputs.get("kept", ())],
             facts=rows.decode_facts(inputs),
         )
-        nodes = {NodeName(name): None for name in self._known.decode(inputs["candidates"])}
+        nodes = self._nodes(inputs["candidates"])
         request = rows.decode_request(inputs["request"])
         known = self._known_now()
         decision = self._cluster.decide(request, candidate_nodes=nodes, context=context)

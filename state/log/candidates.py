@@ -41,6 +41,7 @@ class KnownNodes:
     def __init__(self, names: Iterable[str] = ()) -> None:
         self._names = set(names)
         self._current_order: _Order | None = None
+        self._all: frozenset[str] | None = None
 
     def __len__(self) -> int:
         return len(self._names)
@@ -52,13 +53,13 @@ class KnownNodes:
         """Note that a node joined; a node that is already known changes nothing."""
         if name not in self._names:
             self._names.add(name)
-            self._current_order = None
+            self._current_order = self._all = None
 
     def forget(self, name: str) -> None:
         """Note that a node left."""
         if name in self._names:
             self._names.remove(name)
-            self._current_order = None
+            self._current_order = self._all = None
 
     def encode(self, offered: Collection[str]) -> Encoded:
         """Encode how `offered` differs from the known nodes. About 100 µs at 5,000 nodes."""
@@ -82,7 +83,9 @@ class KnownNodes:
     def decode(self, encoded: object) -> frozenset[str]:
         """Return the names that were offered. Raises ValueError if they cannot be decoded."""
         if encoded == _ALL:
-            return frozenset(self._names)
+            if self._all is None:
+                self._all = frozenset(self._names)
+            return self._all
         if not isinstance(encoded, Mapping):
             raise ValueError(f"candidate nodes cannot be decoded: {encoded!r}")
         return self._decode_known(encoded) | frozenset(encoded.get("and", ()))
@@ -136,9 +139,12 @@ class _Order:
 def _unpack(text: str, count: int) -> list[bool]:
     try:
         # Bounded, because a damaged row may promise more than fits into memory.
-        plain = zlib.decompressobj().decompress(base64.b85decode(text), count // 8 + 2)
+        unpacker = zlib.decompressobj()
+        plain = unpacker.decompress(base64.b85decode(text), count // 8 + 2)
     except zlib.error as exc:
         raise ValueError("candidate nodes are damaged") from exc
+    if not unpacker.eof:
+        raise ValueError("candidate nodes are damaged")
     digits = f"{int.from_bytes(plain):0{count}b}"
     if len(digits) != count:
         raise ValueError("candidate nodes are damaged")

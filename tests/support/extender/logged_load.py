@@ -8,12 +8,12 @@ from tests.support.state.records import a_decision
 POLICY = LoggedDocument(kind="policy", content="rules: []")
 
 
-async def a_log(*, seed: int = 0, steps: int = 200) -> MixedLoad:
-    """Two epochs with preemptions, changes of documents and a crash between them."""
+async def a_log(*, steps: int = 200, is_changing: bool = True) -> MixedLoad:
+    """Two epochs with preemptions, perhaps changes of documents, and a crash between them."""
     load = MixedLoad(
-        seed,
+        0,
         derived_text(a=4, b=3),
-        changes_to=derived_text(a=2, b=5),
+        changes_to=derived_text(a=2, b=5) if is_changing else None,
         has_grace=True,
         is_polite=True,
     )

@@ -45,13 +45,17 @@ def test_a_time_that_is_none_is_refused(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "command", ["run", "extender", "webhook", "migrate", "certs", "check", "import"]
-)
+    "command",
+    [
+        "run", "extender", "webhook", "migrate", "certs", "check", "import", "replay",
+        "log export", "log import",
+    ],
+)  # fmt: skip
 def test_every_command_explains_itself_and_its_flags(
     command: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with pytest.raises(SystemExit) as ended:
-        build_parser({}).parse_args([command, "--help"])
+        build_parser({}).parse_args([*command.split(), "--help"])
     text = capsys.readouterr().out
     assert ended.value.code == 0
     assert text.startswith(f"usage: cellgate {command} [FLAGS]")
@@ -64,7 +68,27 @@ def test_the_help_lists_all_commands(capsys: pytest.CaptureFixture[str]) -> None
     with pytest.raises(SystemExit):
         build_parser({}).parse_args(["--help"])
     listed = re.findall(r"^  ([a-z]+) +[A-Z]", capsys.readouterr().out, re.MULTILINE)
-    assert listed == ["run", "extender", "webhook", "migrate", "certs", "check", "import"]
+    assert listed == [
+        "run", "extender", "webhook", "migrate", "certs", "check", "import", "replay", "log",
+    ]  # fmt: skip
+
+
+def test_the_help_of_the_log_lists_its_actions(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        build_parser({}).parse_args(["log", "--help"])
+    text = capsys.readouterr().out
+    assert re.findall(r"^  ([a-z]+) +[A-Z]", text, re.MULTILINE) == ["export", "import"]
+
+
+def test_the_help_says_what_a_replay_does_not_decide_again(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    with pytest.raises(SystemExit):
+        build_parser({}).parse_args(["replay", "--help"])
+    assert (
+        "Not decided again yet: admission decisions of the webhook, the order of the queue, and "
+        "reservations."
+    ) in " ".join(capsys.readouterr().out.split())
 
 
 def test_the_address_to_listen_at_may_come_from_the_environment() -> None:
