@@ -25,6 +25,7 @@ from extender.cluster.journal import SERVICE, DecisionContext, LogJournal
 from extender.cluster.replay import Report, replay_rows
 from policy.submission import GangKey, NodeName, PodUid, VcName
 from service.clock import Clock
+from service.garbage import settle_collector
 from state.log.archive.lines import Header
 from state.log.archive.reader import Archive
 from state.log.archive.writer import ArchiveWriter, open_writer
@@ -37,6 +38,8 @@ _EPOCH: Final = 1
 _SHAPES: Final = ((1,), (2,), (8,), (4, 4), (8,) * 4, (8,) * 16)
 _WEIGHTS: Final = (30, 20, 30, 10, 8, 2)
 _FULL: Final = 0.9
+_NODE_CHANGES: Final = 0.002
+"""Nodes that fail or come back, for each gang that asks."""
 _FLUSH_EVERY: Final = 5000
 _OFFERED: Final = 500
 
@@ -54,6 +57,7 @@ def measure(*, is_quick: bool) -> list[Result]:
 async def _measure(path: Path, size: str, decisions: int) -> list[Result]:
     load = _Load(path)
     deciding = await load.play(decisions)
+    settle_collector()  # as the command does
     began, began_cpu = time.perf_counter(), time.process_time()
     reports = await _replay(path)
     seconds, cpu = time.perf_counter() - began, time.process_time() - began_cpu
@@ -148,7 +152,7 @@ class _Load:
             self._end(self._running.popleft())
         while self._used > _FULL * busy_clusters.NODES * 8:
             self._end(self._running.popleft())
-        if self._random.random() < 0.01:
+        if self._random.random() < _NODE_CHANGES:
             index = self._random.randrange(len(self._nodes))
             node = self._nodes[index]
             self._nodes[index] = replace(node, is_healthy=not node.is_healthy)

@@ -13,6 +13,7 @@ from cli.log.wanted import read_wanted
 from extender.cluster.replay import Difference, replay_rows
 from policy.errors import SettingsError
 from service.exit_codes import Exit
+from service.garbage import settle_collector
 from service.process import Stop
 from state.log.records import DecisionRecord
 from state.log.stretches import EpochStretch, Wanted
@@ -22,6 +23,7 @@ async def replay(options: Namespace, _: Stop) -> Exit:
     """Replay each epoch of the wanted time; exit code 1 if one of them is not identical."""
     wanted, progress = read_wanted(options), Progress()
     results: list[EpochResult] = []
+    settle_collector()
     async with open_source(options, progress) as source:
         for stretch in await _find_epochs(source, wanted):
             results.append(await _replay_one(source, stretch, wanted, progress))

@@ -86,7 +86,7 @@ def decode_request(row: Mapping[str, Any]) -> MemberRequest:
 
 
 def _sizes(runs: Sequence[Sequence[int]]) -> tuple[int, ...]:
-    if sum(number for _, number in runs) > _MOST_MEMBERS:
+    if sum(abs(number) for _, number in runs) > _MOST_MEMBERS:
         raise ValueError(f"a gang has more than {_MOST_MEMBERS:,} members")
     return tuple(size for size, number in runs for _ in range(number))
 

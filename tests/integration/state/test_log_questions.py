@@ -20,6 +20,7 @@ _OBSERVATIONS = ["node", "pod"]
 _ANY_RUN = (None,) * 9 + (10,)
 _MONTH = (_DAY, _DAY + 30 * 24 * _HOUR, None, None)
 _LAST = (_DAY + timedelta(days=1), UUID(int=7))
+_TIME = (_DAY, _DAY + timedelta(hours=6))
 
 
 def _runs(**wanted: Any) -> tuple[Any, ...]:
@@ -62,6 +63,10 @@ async def full(database: Database) -> Database:
         ("recent_decisions_of_subject", (10, False, _OBSERVATIONS, *_LAST, "a/7"), "subject"),
         ("why_this_pod", ("7", 10), "pod_uid"),
         ("rows_of_epoch", ("extender", 2, 500, 10), "service_epoch_sequence"),
+        ("epochs_between", ("extender", *_TIME), "service_epoch_sequence"),
+        ("epochs_of_subject_between", ("extender", *_TIME, "a/7"), "subject"),
+        ("rows_beside_epochs", ("extender", *_TIME[1:], None, _TIME[0], UUID(int=0), 10), "pkey"),
+        ("count_stored", ([_DAY], [UUID(int=7)]), "pkey"),
         ("find_runs", ("user-7", *_ANY_RUN), "gang_history_user"),
         ("find_runs", (None, *_ANY_RUN), "gang_history_asked"),
         ("find_runs", _runs(group="group-7"), "gang_history_group"),

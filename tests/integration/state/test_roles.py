@@ -13,12 +13,18 @@ import pytest
 from policy.errors import BackendError
 from policy.submission import ClassName, NodeName
 from state.database.database import Database, open_database
-from state.database.migrator import migrate
+from state.database.migrator import check_schema, migrate
 from state.embedded import EmbeddedPostgres
 from state.ledger.ledger import Charged
+from state.log.archive.reader import Archive
+from state.log.archive.transfer import export_log, import_log
+from state.log.postgres import PostgresDecisions
+from state.log.stretches import Wanted
 from state.nodes.postgres import PostgresSeenNodes
 from tests.support.state.charges import ALICE, TERM, a_charge, gang_key
 from tests.support.state.ledgers import a_patient_ledger
+from tests.support.state.records import a_decision
+from tests.support.twins.log import MemoryDecisions
 
 _ROLES = ("cellgate_webhook", "cellgate_extender", "cellgate_reader")
 
@@ -88,6 +94,34 @@ async def test_a_reader_reads(database: Database) -> None:
         assert await pool.fetch("SELECT * FROM past_charges") == []
         with pytest.raises(BackendError, match="InsufficientPrivilege"):
             await ledger.charge(a_charge())
+
+
+async def test_a_reader_may_export_and_replay_and_not_import(
+    database: Database, tmp_path: Path
+) -> None:
+    log, path = PostgresDecisions(database.pool), tmp_path / "log"
+    await log.insert([a_decision(service="extender", epoch=5, sequence=1)])
+    async with _as_member(database, "cellgate_reader") as pool:
+        await check_schema(pool)
+        done = await export_log(
+            PostgresDecisions(pool), path, service="extender", wanted=Wanted(), on_progress=_quiet
+        )
+        assert done.rows == 1
+        with pytest.raises(BackendError, match="InsufficientPrivilege"):
+            await import_log(PostgresDecisions(pool), Archive(path), on_progress=_quiet)
+
+
+async def test_an_extender_may_import(database: Database, tmp_path: Path) -> None:
+    other, path = MemoryDecisions(), tmp_path / "log"
+    await other.insert([a_decision(service="extender", epoch=5, sequence=1)])
+    await export_log(other, path, service="extender", wanted=Wanted(), on_progress=_quiet)
+    async with _as_member(database, "cellgate_extender") as pool:
+        done = await import_log(PostgresDecisions(pool), Archive(path), on_progress=_quiet)
+    assert (done.rows, done.new) == (1, 1)
+
+
+def _quiet(_what: str, _part: float | None) -> None:
+    pass
 
 
 async def test_a_table_of_the_caller_is_not_taken_for_ours(database: Database) -> None:
