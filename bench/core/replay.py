@@ -37,7 +37,7 @@ from tests.support.twins.log import MemoryDecisions
 _EPOCH: Final = 1
 _SHAPES: Final = ((1,), (2,), (8,), (4, 4), (8,) * 4, (8,) * 16)
 _WEIGHTS: Final = (30, 20, 30, 10, 8, 2)
-_FULL: Final = 0.9
+_FULL: Final = 0.89
 _NODE_CHANGES: Final = 0.002
 """Nodes that fail or come back, for each gang that asks."""
 _FLUSH_EVERY: Final = 5000
@@ -168,7 +168,7 @@ class _Load:
             leaf_count=0,
             gang_leaf_counts=sizes,
             vc=VcName(self._random.choice("ab")),
-            priority=self._random.choice((OPPORTUNISTIC, 0, 5)),
+            priority=self._random.choices((OPPORTUNISTIC, 0, 5), (2, 9, 9))[0],
         )
         placed: list[PodUid] = []
         for index, size in enumerate(sizes):

@@ -25,12 +25,14 @@ import base64
 import zlib
 from collections.abc import Collection, Iterable, Mapping, Set
 from dataclasses import dataclass
+from itertools import compress
 from typing import Any, Final
 
 _FEW: Final = 16
 _ALL: Final = "all"
 _ZERO: Final = ord("0")
 _ONE: Final = ord("1")
+_FLAGS: Final = bytes.maketrans(b"01", b"\x00\x01")
 
 Encoded = str | dict[str, Any]
 
@@ -114,8 +116,7 @@ class KnownNodes:
                         f"candidate nodes refer to {count} other nodes than the {len(self)} known "
                         "ones: an observation is missing before this row"
                     )
-                pairs = zip(order.positions, _unpack(bits, count), strict=True)
-                return frozenset(name for name, is_offered in pairs if is_offered)
+                return frozenset(compress(order.positions, _unpack(bits, count)))
         raise ValueError(f"candidate nodes cannot be decoded: {sorted(encoded)}")
 
     def _order(self) -> "_Order":
@@ -136,7 +137,8 @@ class _Order:
     checksum: int
 
 
-def _unpack(text: str, count: int) -> list[bool]:
+def _unpack(text: str, count: int) -> bytes:
+    """Return a byte for each known node: 1 if it was offered, else 0."""
     try:
         # Bounded, because a damaged row may promise more than fits into memory.
         unpacker = zlib.decompressobj()
@@ -148,4 +150,4 @@ def _unpack(text: str, count: int) -> list[bool]:
     digits = f"{int.from_bytes(plain):0{count}b}"
     if len(digits) != count:
         raise ValueError("candidate nodes are damaged")
-    return [digit == "1" for digit in digits]
+    return digits.encode().translate(_FLAGS)
