@@ -191,6 +191,7 @@ async def test_nothing_is_lost_and_nothing_is_double(
         reports = [await replay_epoch(reader, epoch=row["epoch"]) for row in rows]
     assert len(reports) == 3
     assert [report.differences for report in reports] == [[], [], []]
+    assert [report.stopped for report in reports] == [None, None, None]
     assert sum(report.decisions for report in reports) > len(stream.submitted)
 
 
