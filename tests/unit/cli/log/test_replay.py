@@ -11,6 +11,7 @@ from unittest.mock import patch
 
 import pytest
 
+from cli.log import progress as progress_of_work
 from cli.main import main
 from extender.cells.decide.decider import Decider
 from extender.cells.engine import Engine
@@ -37,6 +38,12 @@ def write(
 
     asyncio.run(export())
     return path
+
+
+@pytest.fixture(autouse=True)
+def _no_progress(monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a slow machine even short work takes long enough to show progress."""
+    monkeypatch.setattr(progress_of_work, "_FIRST_SECONDS", 3600.0)
 
 
 @pytest.fixture
