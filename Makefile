@@ -10,12 +10,12 @@ ARGS ?=
 
 bin := .venv/bin
 installed := .venv/.installed
-pure := policy extender/cells extender/room extender/runs extender/queue
+pure := policy extender/cells extender/room extender/runs extender/queue timemachine
 # Each process of the tests starts databases of its own: more than a few do not help.
 parallel := --numprocesses auto --maxprocesses 4 --dist worksteal
 # Modules have control planes of their own, and wait more than they compute.
 two := --numprocesses 2 --dist loadfile --no-loadscope-reorder
-packages := bench certs cli extender kube policy service simulation state webhook
+packages := bench certs cli extender kube policy service simulation state timemachine webhook
 
 # Tests start many processes: compiled once, each starts in three quarters of the time.
 export PYTHONDONTWRITEBYTECODE :=

@@ -21,14 +21,15 @@ MAY_IMPORT = {
     "simulation": {"policy", "kube", "service"},
     "extender": {"policy", "kube", "state", "certs", "service"},
     "webhook": {"policy", "kube", "state", "certs", "service"},
+    "timemachine": {"policy", "extender.cells", "extender.queue"},
     "cli": {
         "policy", "kube", "state", "certs", "service",
-        "extender", "webhook", "simulation", "manifests",
+        "extender", "webhook", "simulation", "manifests", "timemachine",
     },
     # Not part of the product: it measures the product, also on the tests' real control plane.
     "bench": {
         "policy", "kube", "state", "certs", "service", "extender", "webhook", "simulation",
-        "cli", "tests.controlplane", "tests.support",
+        "timemachine", "cli", "tests.controlplane", "tests.support",
     },
 }  # fmt: skip
 
@@ -39,6 +40,7 @@ PURE = {
     "extender/queue": {"policy", "extender.cells"},
     "extender/room": {"policy"},
     "extender/runs": {"policy"},
+    "timemachine": {"policy", "extender.cells", "extender.queue"},
 }
 PURE_LIBRARIES = {
     "bisect", "collections", "contextlib", "dataclasses", "enum", "functools", "hashlib", "heapq",

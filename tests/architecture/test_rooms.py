@@ -11,7 +11,7 @@ from tests.architecture.files import ROOT, tracked
 MOST_MODULES = 16
 PACKAGES = (
     "bench", "certs", "cli", "extender", "kube", "policy", "service", "simulation", "state",
-    "webhook", "tests/controlplane", "tests/support", "tests/zoo",
+    "timemachine", "webhook", "tests/controlplane", "tests/support", "tests/zoo",
 )  # fmt: skip
 
 
