@@ -5,4 +5,5 @@ planner and engine; events end in the order of a virtual clock. Reading logs and
 reports, belongs to `cli.whatif`. Imports: `policy`, `extender.cells`, `extender.queue`.
 
 comparison  What two runs of the same arrivals say, side by side: the input of every report
+model       Arrivals, the world that they meet, and how each gang fared
 """
