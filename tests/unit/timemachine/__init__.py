@@ -1,0 +1,1 @@
+"""The past played again."""
