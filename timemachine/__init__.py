@@ -4,7 +4,13 @@ Pure: no IO, no clock, no randomness. It plays arrivals through the product's ow
 planner and engine; events end in the order of a virtual clock. Reading logs and traces, and writing
 reports, belongs to `cli.whatif`. Imports: `policy`, `extender.cells`, `extender.queue`.
 
+admitted    Admission: rules and quotas decide by what the gangs of the play hold
 capacity    How many nodes bring a wait below a goal: which numbers to try, and the answer
-comparison  What two runs of the same arrivals say, side by side: the input of every report
+compare     Puts two runs of the same arrivals side by side
+comparison  What two runs say, side by side: the input of every report
+figures     Figures over time: use, fragments, starvation
 model       Arrivals, the world that they meet, and how each gang fared
+planned     Placing: the product's planner and engine, with a twin of the shell around them
+play        One run: arrivals meet a world, in the order of a virtual clock
+sides       What one run says in tables, and how two runs differ
 """

@@ -29,7 +29,9 @@ class Waits:
     p95: float
     longest: float
     never_started: int = 0
-    """Gangs that still waited at the end; their wait until then counts."""
+    """Gangs that still waited at the end, and gangs that can never start.
+
+    The wait of the former until the end counts; the latter have none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -65,7 +65,8 @@ class World:
 
     title: str
     policy: Policy
-    topology: Topology
+    topology: Topology | None
+    """None without a Cluster document: then every gang may use every node."""
     nodes: Sequence[NodeCell]
 
 
@@ -79,7 +80,20 @@ class Fate:
     class_name: ClassName
     """The class that it got."""
     reason: str = ""
-    """Why it was refused or lowered, in the words of the product."""
+    """Why it was refused or lowered, or can never start, in the words of the product."""
+    group: GroupName | None = None
+    """The group that is charged; None if there is none, or before rules and quotas were asked."""
+    can_start: bool = True
+    """Whether it could start while nothing else runs; a gang that cannot is not planned."""
+
+    is_lowered: bool = False
+    """Whether it got a lower class than it asked for."""
+
+    @property
+    def is_admitted(self) -> bool:
+        """Whether it was not refused; it may have waited for quota."""
+        return self.outcome is not Outcome.REFUSED
+
     started: float | None = None
     """When it first started; None if it never did."""
     ended: float | None = None
@@ -101,3 +115,8 @@ class Run:
     utilisation: float
     fragmentation: float
     longest_head_wait: float
+
+    def wait(self, fate: Fate) -> float:
+        """Return how long a gang waited for its first start, or until the end."""
+        started = self.end if fate.started is None else fate.started
+        return max(0.0, started - fate.arrival.submitted)

@@ -73,7 +73,7 @@ class GangPlanner:
         self._nodes = nodes
         self.seen = self._seen = SeenGangs()
         self.note_finished = self._seen.note_finished
-        self._waiting = WaitingGangs()
+        self.waiting = self._waiting = WaitingGangs()
         self.ranking = Ranking(
             order or GangOrder(),
             run_times or UnknownRunTimes(),

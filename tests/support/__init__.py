@@ -6,6 +6,7 @@ of tests uses alone stays in that folder.
 
     cells/      clusters and gangs for the engine; an engine to drive; brute force to compare with
     queue/      the planner with a small cluster around it
+    timemachine/  small worlds and arrivals
     policy/     policy documents, submissions, cluster documents
     kube/       Kubernetes objects as JSON: pods, nodes, PodGroups, ConfigMaps
     extender/   the extender's parts without a network

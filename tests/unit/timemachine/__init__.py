@@ -1,1 +1,1 @@
-"""The past played again."""
+"""The time machine: plays of small worlds, and what two of them say side by side."""
