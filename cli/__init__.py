@@ -20,6 +20,7 @@ migrate            `cellgate migrate`
 certs              `cellgate certs`
 check              `cellgate check`
 log                `cellgate log` and `cellgate replay`: the decision log, and what it decided
+whatif             `cellgate what-if`: the same arrivals under other policies or hardware
 policy_files       policy documents in files and ConfigMap manifests
 imports            `cellgate import`: documents of other systems to Cellgate's
 """

@@ -32,34 +32,40 @@ class CheckedFiles:
 
     policy: Policy
     warnings: tuple[Problem, ...]
+    kinds: tuple[DocumentKind, ...]
+    """The kinds of the documents that the files have, sorted."""
 
 
-def build_from_files(files: Iterable[tuple[str, str]]) -> CheckedFiles:
+def build_from_files(
+    files: Iterable[tuple[str, str]], *, base: Iterable[PolicyText] = ()
+) -> CheckedFiles:
     """Build a policy from all documents in files, each given by name and text.
 
-    Raises SpecError with all problems.
+    Documents of `base` apply, too, unless the files have documents of the same kind. Raises
+    SpecError with all problems.
     """
     problems: list[Problem] = []
     texts = [found for name, text in files for found in _read_file(name, text, problems)]
+    kinds = tuple(sorted({found.kind for found in texts}))
     try:
-        policy = build_policy(texts)
+        policy = build_policy([*(one for one in base if one.kind not in kinds), *texts])
     except SpecError as exc:
         problems += exc.problems
     if problems:
         raise SpecError(limit_problems(problems))
-    return CheckedFiles(policy=policy, warnings=tuple(_warnings(policy, texts)))
+    return CheckedFiles(policy=policy, warnings=tuple(_warnings(policy, texts)), kinds=kinds)
 
 
 def _warnings(policy: Policy, texts: Sequence[PolicyText]) -> Iterator[Problem]:
     cluster = policy.cluster
     sources = [found.source for found in texts if found.kind is DocumentKind.CLUSTER]
-    for warning in cluster.warnings_for(DEFAULT_LEAF_RESOURCES) if cluster else ():
+    for warning in cluster.warnings_for(DEFAULT_LEAF_RESOURCES) if cluster and sources else ():
         yield _in_file(sources[0], warning)
     rules = [found.source for found in texts if found.kind is DocumentKind.RULES]
-    for warning in policy.rule_warnings():
+    for warning in policy.rule_warnings() if rules else ():
         yield _in_file(rules[0], warning)
     queues = [found.source for found in texts if found.kind is DocumentKind.QUEUES]
-    for warning in policy.queue_warnings():
+    for warning in policy.queue_warnings() if queues else ():
         yield _in_file(queues[0], warning)
 
 

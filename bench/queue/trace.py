@@ -10,12 +10,12 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
-from math import exp
 from pathlib import Path
 from random import Random
 from typing import Final
 
-_DAY: Final = 86400.0
+from cli.whatif.sources.generated import Workload, generate
+
 # What counts of the whole trace: before and after it the cluster is far from full.
 _COUNTED: Final = (datetime(2017, 9, 25, tzinfo=UTC), datetime(2017, 12, 11, tzinfo=UTC))
 # Four weeks whose load is that of the whole: 0.91 of 512 leaf cells.
@@ -23,12 +23,6 @@ _SLICE: Final = datetime(2017, 10, 23, tzinfo=UTC)
 _FEW: Final = 10
 _SHAKEN_SECONDS: Final = 600.0
 _SHAKEN_RUN: Final = 0.05
-# Leaf cells of generated gangs, how often they occur, and the median of their run time.
-_SIZES: Final = {1: (0.80, 900.0), 2: (0.06, 1800.0), 4: (0.05, 3600.0), 8: (0.07, 7200.0)}
-_LARGE: Final = {16: (0.015, 7200.0), 32: (0.005, 7200.0)}
-_SPREAD: Final = 1.3
-_LONGEST: Final = 2 * _DAY
-_VC_SHARES: Final = {"generated-a": 0.5, "generated-b": 0.3, "generated-c": 0.2}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,22 +96,17 @@ def _job(number: int, row: dict[str, str]) -> Job:
 
 def generate_trace(*, days: float, load: float, leaf_cells: int, seed: int) -> Trace:
     """Generate gangs that ask for a share of a cluster, on average."""
-    random = Random(seed)
-    sizes = {**_SIZES, **_LARGE}
-    jobs: list[Job] = []
-    asked = 0.0
-    while asked < load * leaf_cells * days * _DAY:
-        size = random.choices(list(sizes), [often for often, _ in sizes.values()])[0]
-        seconds = min(sizes[size][1] * exp(random.gauss(0, _SPREAD)), _LONGEST)
-        asked += size * seconds
-        job = Job(
-            name=f"job-{len(jobs):06}",
-            submitted=random.uniform(0, days * _DAY),
-            seconds=seconds,
-            leaf_cells=size,
-            vc=random.choices(list(_VC_SHARES), list(_VC_SHARES.values()))[0],
+    workload = Workload(days=days, load=load, leaf_cells=leaf_cells, seed=seed)
+    jobs = [
+        Job(
+            name=gang.name,
+            submitted=gang.submitted,
+            seconds=gang.seconds,
+            leaf_cells=gang.leaf_cells,
+            vc=gang.vc,
         )
-        jobs.append(job)
+        for gang in generate(workload)
+    ]
     return Trace(name="generated", jobs=_sorted(jobs))
 
 

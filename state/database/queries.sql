@@ -104,6 +104,16 @@ WHERE service = $1 AND epoch = $2 AND sequence >= $3
 ORDER BY sequence
 LIMIT $4
 
+-- name: kinds_of_epoch
+-- Read rows of some kinds of one epoch, in the order of the engine.
+SELECT
+    key, at, service, kind, subject, pod_uid, outcome, reason, policy_version, epoch, sequence,
+    latency_seconds, details, inputs
+FROM decisions
+WHERE service = $1 AND epoch = $2 AND sequence BETWEEN $3 AND $4 AND kind = ANY ($5::text[])
+ORDER BY sequence
+LIMIT $6
+
 -- name: epochs_between
 -- Find the epochs of a service that have rows between two moments, and the last of those rows.
 WITH RECURSIVE epochs AS (

@@ -82,6 +82,15 @@ class PostgresDecisions:
             rows = await self._pool.fetch(sql("rows_of_epoch"), service, epoch, first, limit)
         return [_from_row(row) for row in rows]
 
+    async def of_kinds(
+        self, service: str, kinds: Sequence[str], *, epoch: int, first: int, last: int, limit: int
+    ) -> list[DecisionRecord]:
+        """Return records of some kinds of one epoch, in the order of `sequence`."""
+        values = service, epoch, first, last, list(kinds), limit
+        with backend_errors("reading decisions"):
+            rows = await self._pool.fetch(sql("kinds_of_epoch"), *values)
+        return [_from_row(row) for row in rows]
+
     async def epochs(self, service: str, wanted: Wanted) -> list[EpochStretch]:
         """Return the epochs of a service that have wanted rows, in order."""
         values: list[Any] = [to_text(service), wanted.since, wanted.until]

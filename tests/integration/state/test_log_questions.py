@@ -63,6 +63,7 @@ async def full(database: Database) -> Database:
         ("recent_decisions_of_subject", (10, False, _OBSERVATIONS, *_LAST, "a/7"), "subject"),
         ("why_this_pod", ("7", 10), "pod_uid"),
         ("rows_of_epoch", ("extender", 2, 500, 10), "service_epoch_sequence"),
+        ("kinds_of_epoch", ("extender", 2, 500, 900, ["node"], 10), "service_epoch_sequence"),
         ("epochs_between", ("extender", *_TIME), "service_epoch_sequence"),
         ("epochs_of_subject_between", ("extender", *_TIME, "a/7"), "subject"),
         ("rows_beside_epochs", ("extender", *_TIME[1:], None, _TIME[0], UUID(int=0), 10), "pkey"),

@@ -11,5 +11,6 @@ leading      a replica that always leads
 simulating   `SimulatedWorld`: a webhook, a planner and a simulator over one ledger
 window_world  `WindowWorld`: a gang on a node that will be in maintenance
 logged_load  a log of a mixed load, and rows of the webhook beside it
+recorded_day  `RecordedDay`: what both services record of a few gangs
 group_sizes  PodGroups that all need the same number of members
 """

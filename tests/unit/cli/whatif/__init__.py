@@ -1,0 +1,1 @@
+"""What-if: sources, flags and output."""

@@ -1,0 +1,1 @@
+"""The decision log as a source of arrivals."""
