@@ -4,4 +4,5 @@ The commands read flags and print; `timemachine` plays. Nothing here changes a c
 policy. Results go to standard output, progress to standard error.
 
 sources/  the arrivals: the decision log, a CSV trace, a generated workload
+html/     the answers as one HTML file with pictures
 """

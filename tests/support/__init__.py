@@ -16,6 +16,7 @@ of tests uses alone stays in that folder.
     twins/      the ledger, the log and the history in memory
     installed/  Cellgate installed on a real control plane
     documents/  the examples and tables of the documents
+    whatif/     what-if results, and reports as browsers read them
     clocks      clocks that stand still unless a test advances them
     eventually  waiting for a condition
     examples    how many examples of a slow property test are played
