@@ -24,7 +24,9 @@ def policy_of(**documents: str) -> Policy:
         PolicyText(
             kind=DocumentKind(kind.capitalize()),
             source=f"file {kind}",
-            text=text if text.startswith(HEAD) else f"{HEAD}{kind.capitalize()}\n{text}",
+            text=text
+            if kind == "cluster" or text.startswith(HEAD)
+            else f"{HEAD}{kind.capitalize()}\n{text}",
         )
         for kind, text in texts.items()
     )
