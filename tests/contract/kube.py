@@ -90,6 +90,15 @@ class Kube:
         assert answer.status == 200, answer
         return answer.body
 
+    async def wait_until_bound(self, path: str) -> None:
+        """Wait until the API server's own cache has a binding: a deletion may read the pod there.
+
+        A pod without a node gets no time to end.
+        """
+        async with asyncio.timeout(_DEADLINE_SECONDS):
+            while "nodeName" not in (await self.get(path, resourceVersion="0"))["spec"]:
+                await asyncio.sleep(0.01)
+
     async def patch(self, path: str, body: object, *, content_type: str = MERGE_PATCH) -> Answer:
         """Change an object in part."""
         return await self.send("PATCH", path, body, content_type=content_type)
@@ -123,6 +132,14 @@ class KubeContract:
     def pods(self, namespace: str) -> str:
         """The path of the pods of the namespace."""
         return f"/api/v1/namespaces/{namespace}/pods"
+
+    @pytest.fixture
+    def node(self, namespace: str) -> str:
+        """The name of a node that does not exist, of this test alone.
+
+        Kubernetes ends pods that were bound to the same missing node for 40 seconds.
+        """
+        return f"node-of-{namespace}"
 
     @pytest.fixture
     def configmaps(self, namespace: str) -> str:

@@ -192,54 +192,56 @@ class PriorityContract(KubeContract):
 class BindingContract(KubeContract):
     """A pod is bound once, by a caller that knows its UID or version."""
 
-    async def test_binding_sets_node_and_annotations_together(self, kube: Kube, pods: str) -> None:
+    async def test_binding_sets_node_and_annotations_together(
+        self, kube: Kube, node: str, pods: str
+    ) -> None:
         body = unscheduled_pod("a")
         body["metadata"]["annotations"] = {"x/keep": "1", "x/change": "2"}
         await kube.create(pods, body)
-        await kube.patch(f"{pods}/a/status", {"status": {"nominatedNodeName": NODE}})
-        binding = a_binding("a", NODE, annotations={"x/change": "3", "x/new": "4"})
+        await kube.patch(f"{pods}/a/status", {"status": {"nominatedNodeName": node}})
+        binding = a_binding("a", node, annotations={"x/change": "3", "x/new": "4"})
         answer = await kube.send("POST", f"{pods}/a/binding", binding)
         assert answer.status == 201
         assert (answer.body["kind"], answer.body["status"]) == ("Status", "Success")
         bound = await kube.get(f"{pods}/a")
-        assert bound["spec"]["nodeName"] == NODE
+        assert bound["spec"]["nodeName"] == node
         assert bound["metadata"]["annotations"] == {"x/keep": "1", "x/change": "3", "x/new": "4"}
         assert _condition(bound, "PodScheduled")["status"] == "True"
         assert "nominatedNodeName" not in bound["status"]
-        assert await kube.names(pods, fieldSelector=f"spec.nodeName={NODE}") == ["a"]
+        assert await kube.names(pods, fieldSelector=f"spec.nodeName={node}") == ["a"]
 
-    async def test_bound_pod_is_not_bound_again(self, kube: Kube, pods: str) -> None:
+    async def test_bound_pod_is_not_bound_again(self, kube: Kube, node: str, pods: str) -> None:
         await kube.create(pods, unscheduled_pod("a"))
-        await kube.create(f"{pods}/a/binding", a_binding("a", NODE))
+        await kube.create(f"{pods}/a/binding", a_binding("a", node))
         answer = await kube.send("POST", f"{pods}/a/binding", a_binding("a", "other"))
         assert answer.refusal == (409, "Conflict")
         assert "already assigned to node" in answer.body["message"]
 
-    async def test_gated_pod_is_not_bound(self, kube: Kube, pods: str) -> None:
+    async def test_gated_pod_is_not_bound(self, kube: Kube, node: str, pods: str) -> None:
         await kube.create(pods, unscheduled_pod("a", schedulingGates=[GATE]))
-        answer = await kube.send("POST", f"{pods}/a/binding", a_binding("a", NODE))
+        answer = await kube.send("POST", f"{pods}/a/binding", a_binding("a", node))
         assert answer.refusal == (409, "Conflict")
 
     async def test_binding_of_another_version_or_uid_is_a_conflict(
-        self, kube: Kube, pods: str
+        self, kube: Kube, node: str, pods: str
     ) -> None:
         created = await kube.create(pods, unscheduled_pod("a"))
         version = created["metadata"]["resourceVersion"]
         changed = await kube.patch(f"{pods}/a", {"metadata": {"labels": {"new": "label"}}})
         for wrong in ({"uid": "other"}, {"resourceVersion": version}):
-            binding = a_binding("a", NODE, **wrong)
+            binding = a_binding("a", node, **wrong)
             answer = await kube.send("POST", f"{pods}/a/binding", binding)
             assert answer.refusal == (409, "Conflict")
         right = {"uid": created["metadata"]["uid"], "resourceVersion": changed.version}
-        await kube.create(f"{pods}/a/binding", a_binding("a", NODE, **right))
+        await kube.create(f"{pods}/a/binding", a_binding("a", node, **right))
 
     async def test_binding_that_names_another_pod_or_none_is_refused(
-        self, kube: Kube, pods: str
+        self, kube: Kube, node: str, pods: str
     ) -> None:
-        answer = await kube.send("POST", f"{pods}/a/binding", a_binding("a", NODE))
+        answer = await kube.send("POST", f"{pods}/a/binding", a_binding("a", node))
         assert answer.refusal == (404, "NotFound")
         await kube.create(pods, unscheduled_pod("a"))
-        answer = await kube.send("POST", f"{pods}/a/binding", a_binding("b", NODE))
+        answer = await kube.send("POST", f"{pods}/a/binding", a_binding("b", node))
         assert answer.refusal == (400, "BadRequest")
 
 
@@ -252,9 +254,10 @@ class DeletionContract(KubeContract):
         assert (answer.status, answer.body["kind"]) == (200, "Pod")
         assert (await kube.send("GET", f"{pods}/a")).status == 404
 
-    async def test_bound_pod_has_time_to_end(self, kube: Kube, pods: str) -> None:
+    async def test_bound_pod_has_time_to_end(self, kube: Kube, node: str, pods: str) -> None:
         await kube.create(pods, unscheduled_pod("a"))
-        await kube.create(f"{pods}/a/binding", a_binding("a", NODE))
+        await kube.create(f"{pods}/a/binding", a_binding("a", node))
+        await kube.wait_until_bound(f"{pods}/a")
         answer = await kube.send("DELETE", f"{pods}/a", gracePeriodSeconds="20")
         assert answer.body["metadata"]["deletionGracePeriodSeconds"] == 20
         marked = await kube.get(f"{pods}/a")
@@ -267,26 +270,31 @@ class DeletionContract(KubeContract):
         assert (await kube.send("GET", f"{pods}/a")).status == 404
 
     async def test_time_that_a_pod_was_given_is_not_cut_by_who_names_none(
-        self, kube: Kube, pods: str
+        self, kube: Kube, node: str, pods: str
     ) -> None:
         await kube.create(pods, unscheduled_pod("a"))
-        await kube.create(f"{pods}/a/binding", a_binding("a", NODE))
+        await kube.create(f"{pods}/a/binding", a_binding("a", node))
+        await kube.wait_until_bound(f"{pods}/a")
         first = await kube.send("DELETE", f"{pods}/a", gracePeriodSeconds="600")
         again = await kube.send("DELETE", f"{pods}/a")
         assert again.status == 200
         assert again.body["metadata"] == first.body["metadata"]
 
-    async def test_deletion_of_another_version_is_refused(self, kube: Kube, pods: str) -> None:
+    async def test_deletion_of_another_version_is_refused(
+        self, kube: Kube, node: str, pods: str
+    ) -> None:
         created = await kube.create(pods, unscheduled_pod("a"))
-        await kube.create(f"{pods}/a/binding", a_binding("a", NODE))
+        await kube.create(f"{pods}/a/binding", a_binding("a", node))
+        await kube.wait_until_bound(f"{pods}/a")
         meant = {"resourceVersion": created["metadata"]["resourceVersion"]}
         answer = await kube.send("DELETE", f"{pods}/a", {"preconditions": meant})
         assert answer.refusal == (409, "Conflict")
         assert "deletionTimestamp" not in (await kube.get(f"{pods}/a"))["metadata"]
 
-    async def test_finished_pod_is_gone_at_once(self, kube: Kube, pods: str) -> None:
+    async def test_finished_pod_is_gone_at_once(self, kube: Kube, node: str, pods: str) -> None:
         await kube.create(pods, unscheduled_pod("a"))
-        await kube.create(f"{pods}/a/binding", a_binding("a", NODE))
+        await kube.create(f"{pods}/a/binding", a_binding("a", node))
+        await kube.wait_until_bound(f"{pods}/a")
         await kube.patch(f"{pods}/a/status", {"status": {"phase": "Succeeded"}})
         await kube.send("DELETE", f"{pods}/a")
         assert (await kube.send("GET", f"{pods}/a")).status == 404
