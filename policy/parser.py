@@ -112,6 +112,19 @@ def read_document(text: str, *, kind: DocumentKind | None = None) -> ReadDocumen
     return _read_large(text, kind) if is_large(text) else _read(text, kind)
 
 
+def restore_document(data: object, *, kind: DocumentKind) -> Document:
+    """Build a document from its content as `policy.policy` wrote it; it was checked before then.
+
+    Raises ValueError if this release cannot read it.
+    """
+    if not isinstance(data, dict):
+        raise ValueError(f"the {kind} document is {describe(data)}")
+    try:
+        return _model_of(data, expected=kind).model_validate(data, context=CompileBudget())
+    except SpecError as exc:
+        raise ValueError(str(exc)) from exc
+
+
 def is_large(text: str) -> bool:
     """Whether a document takes long to read: 10 ms or more."""
     return len(text) >= _LARGE_CHARS

@@ -23,7 +23,7 @@ from policy.documents.rules_document import RulesDocument
 from policy.documents.shaping_document import ShapingDocument
 from policy.errors import Problem
 from policy.identity.identity import Identity
-from policy.parser import DocumentKind
+from policy.parser import DocumentKind, restore_document
 from policy.queues.queues import DEFAULT_QUEUES, Queues
 from policy.queues.unknown_groups import find_unknown_groups
 from policy.quotas.billing import with_billing
@@ -103,6 +103,23 @@ def build(documents: Documents) -> Policy:
         queues=queues.build() if queues else DEFAULT_QUEUES,
         cluster=_only(documents, ClusterDocument),
     )
+
+
+def restore(content: str) -> Policy:
+    """Build a policy from its `content`. Raises ValueError if this release cannot read it.
+
+    Contradictions are not looked for: it was in force.
+    """
+    documents: Documents = {}
+    read = json.loads(content)
+    if not isinstance(read, dict):
+        raise ValueError("the policy is no JSON object")
+    for kind, found in read.items():
+        several = found if DocumentKind(kind).may_be_many else [found]
+        for place, data in enumerate(several):
+            key = DocumentKey(DocumentKind(kind), f"{place:06}" if len(several) > 1 else "")
+            documents[key] = restore_document(data, kind=key.kind)
+    return build(documents)
 
 
 def without_expired(documents: Documents, now: datetime) -> Documents:

@@ -1,24 +1,23 @@
 """The result of a replay, as text for people and as JSON for programs. Pure."""
 
-import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from typing import Any, Final
 
 import orjson
 
+from cli.log.admissions import admissions_json
+from cli.log.texts import counted, time_text, wrap
 from extender.cluster.replay import Difference, Report
 from state.log.records import DecisionRecord
+from webhook.records.replay import AdmissionReport
 
 NOT_DECIDED: Final = (
-    "admission decisions of the webhook",
     "the order of the queue",
     "reservations",
 )
 """What a replay does not decide again yet."""
 
-_WIDTH: Final = 100
 _NO_TEXT: Final = ("wording", "reason", "arguments")
 
 
@@ -49,7 +48,7 @@ def format_epoch(result: EpochResult) -> Iterator[str]:
     report = result.report
     span = ""
     if report.first_at is not None and report.last_at is not None:
-        span = f", {_time(report.first_at)} to {_time(report.last_at)}"
+        span = f", {time_text(report.first_at)} to {time_text(report.last_at)}"
     counts = f"{counted(report.rows, 'row')}, {counted(report.decisions, 'decision')}"
     yield f"epoch {report.epoch}{span}: {counts}: {_verdict(report)}"
     if result.began_early:
@@ -64,7 +63,7 @@ def format_epoch(result: EpochResult) -> Iterator[str]:
         yield f"  {result.subject}: {own}, {told}"
     if report.stopped is not None:
         stopped = report.stopped
-        yield from _wrap(
+        yield from wrap(
             f"row {stopped.sequence} ({stopped.subject}) cannot be replayed: {stopped.error}", 2
         )
     if report.differences:
@@ -73,12 +72,12 @@ def format_epoch(result: EpochResult) -> Iterator[str]:
         yield from _format_difference(f"first difference of {result.subject}", result.own_first)
 
 
-def format_summary(results: Sequence[EpochResult]) -> Iterator[str]:
-    """Say what came of all epochs, and what was not decided again."""
+def format_summary(results: Sequence[EpochResult], admissions: AdmissionReport) -> Iterator[str]:
+    """Say what came of all epochs and admissions, and what was not decided again."""
     reports = [result.report for result in results]
-    decisions = sum(report.decisions for report in reports)
-    different = sum(report.different for report in reports)
-    if all(report.is_identical for report in reports):
+    decisions = sum(report.decisions for report in reports) + admissions.decisions
+    different = sum(report.different for report in reports) + admissions.different
+    if admissions.is_identical and all(report.is_identical for report in reports):
         yield f"identical: {counted(decisions, 'decision')}"
     else:
         missing = sum(report.missing_rows for report in reports)
@@ -91,11 +90,13 @@ def format_summary(results: Sequence[EpochResult]) -> Iterator[str]:
     yield f"not decided again yet: {', '.join(NOT_DECIDED)}"
 
 
-def to_json(results: Sequence[EpochResult]) -> dict[str, Any]:
+def to_json(results: Sequence[EpochResult], admissions: AdmissionReport) -> dict[str, Any]:
     """Return everything that the text says, and the further differences."""
+    is_identical = all(result.report.is_identical for result in results)
     return {
-        "identical": all(result.report.is_identical for result in results),
+        "identical": is_identical and admissions.is_identical,
         "epochs": [_epoch_json(result) for result in results],
+        "admissions": admissions_json(admissions),
         "notDecidedAgain": NOT_DECIDED,
     }
 
@@ -150,19 +151,19 @@ def _difference_json(difference: Difference) -> dict[str, Any]:
 
 def _format_difference(title: str, difference: Difference) -> Iterator[str]:
     record, known = difference.record, difference.known
-    yield f"  {title}: row {difference.sequence}, {difference.subject}, {_time(record.at)}"
-    yield from _wrap(f"logged:   {_decision(difference.logged)}", 4)
-    yield from _wrap(f"replayed: {_decision(difference.replayed)}", 4)
+    yield f"  {title}: row {difference.sequence}, {difference.subject}, {time_text(record.at)}"
+    yield from wrap(f"logged:   {_decision(difference.logged)}", 4)
+    yield from wrap(f"replayed: {_decision(difference.replayed)}", 4)
     unequal = [
         name
         for name in dict.fromkeys((*difference.logged, *difference.replayed))
         if name != "wording" and difference.logged.get(name) != difference.replayed.get(name)
     ]
-    yield from _wrap(f"unequal: {', '.join(unequal)}", 4)
+    yield from wrap(f"unequal: {', '.join(unequal)}", 4)
     yield "    it depended on:"
     for name, value in record.inputs.items():
         text = value if isinstance(value, str) else orjson.dumps(value).decode()
-        yield from _wrap(f"{name}: {text}", 6)
+        yield from wrap(f"{name}: {text}", 6)
     if known.document is None:
         yield "      cluster document: none"
     else:
@@ -193,23 +194,3 @@ def _verdict(report: Report) -> str:
     if report.stopped is not None:
         return "not replayed to the end"
     return f"{counted(report.missing_rows, 'row')} missing"
-
-
-def _wrap(text: str, indent: int) -> Iterator[str]:
-    space = " " * indent
-    yield from textwrap.wrap(
-        text,
-        _WIDTH,
-        initial_indent=space,
-        subsequent_indent=f"{space}  ",
-        break_on_hyphens=False,
-    )
-
-
-def counted(number: int, what: str) -> str:
-    """Write a number of things: `1 row`, `2,000 rows`."""
-    return f"{number:,} {what}" + ("" if number == 1 else "s")
-
-
-def _time(moment: datetime) -> str:
-    return f"{moment.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}"

@@ -14,10 +14,10 @@ from policy.errors import SettingsError
 from state.database.database import open_database
 from state.database.migrator import check_schema
 from state.log.archive.reader import Archive
-from state.log.archive.transfer import check_archive
+from state.log.archive.transfer import check_archive, rows_beside
 from state.log.postgres import PostgresDecisions
 from state.log.records import DecisionRecord
-from state.log.stretches import EpochStretch, Wanted, read_epoch
+from state.log.stretches import EpochStretch, Wanted, read_epoch, with_documents
 
 _ROWS_BETWEEN_SIGNALS: Final = 200
 
@@ -30,6 +30,13 @@ class RowSource(Protocol):
 
     def rows(self, stretch: EpochStretch) -> AsyncIterator[DecisionRecord]:
         """Yield the rows of one of them, from its first to the last that is wanted."""
+
+    def beside(self, wanted: Wanted) -> AsyncIterator[DecisionRecord]:
+        """Yield the rows that are in no epoch, after those that are in one.
+
+        A document comes with the first row that refers to it. Rows that are not wanted may be among
+        them: they can be the first.
+        """
 
 
 @asynccontextmanager
@@ -62,6 +69,14 @@ class DatabaseRows:
         """Yield the rows of one of them."""
         return read_epoch(self._log, SERVICE, epoch=stretch.epoch, last=stretch.last)
 
+    async def beside(self, wanted: Wanted) -> AsyncIterator[DecisionRecord]:
+        """Yield the wanted rows that are in no epoch."""
+        known: set[str] = set()
+        async for record in rows_beside(self._log, SERVICE, wanted):
+            is_known = known.issuperset(record.document_hashes)
+            yield record if is_known else await with_documents(self._log, record)
+            known.update(record.document_hashes)
+
 
 class FileRows:
     """The rows of an exported file, read from its beginning to its end."""
@@ -71,15 +86,14 @@ class FileRows:
         self._progress = progress
         self._rows: Iterator[DecisionRecord] = iter(())
         self._next: DecisionRecord | None = None
+        self._count = 0
 
     async def epochs(self, wanted: Wanted) -> list[EpochStretch]:
         """Check the whole file, and return the epochs that have wanted rows."""
         last: dict[int, int] = {}
 
         def note(record: DecisionRecord) -> None:
-            is_about = wanted.subject in (None, record.subject)
-            is_wanted = is_about and wanted.since <= record.at <= wanted.until
-            if is_wanted and record.service == SERVICE and record.epoch is not None:
+            if record.epoch is not None and record.service == SERVICE and is_wanted(record, wanted):
                 last[record.epoch] = record.sequence or 0
 
         contents = await check_archive(self._archive, on_progress=self._progress, on_row=note)
@@ -97,11 +111,33 @@ class FileRows:
 
     async def rows(self, stretch: EpochStretch) -> AsyncIterator[DecisionRecord]:
         """Yield the rows of one of them."""
-        count = 0
-        while (record := self._next) is not None and (record.epoch or 0) <= stretch.epoch:
+        while (record := self._next) is not None and not _is_beside(record):
+            assert record.epoch is not None
+            if record.epoch > stretch.epoch:
+                return
             if record.epoch == stretch.epoch and (record.sequence or 0) <= stretch.last:
                 yield record
-            self._next = next(self._rows, None)
-            count += 1
-            if count % _ROWS_BETWEEN_SIGNALS == 0:
-                await asyncio.sleep(0)  # so that a signal is heard
+            await self._go_on()
+
+    async def beside(self, wanted: Wanted) -> AsyncIterator[DecisionRecord]:
+        """Yield the rows that are in no epoch, also those that are not wanted."""
+        while (record := self._next) is not None:
+            if _is_beside(record):
+                yield record
+            await self._go_on()
+
+    async def _go_on(self) -> None:
+        self._next = next(self._rows, None)
+        self._count += 1
+        if self._count % _ROWS_BETWEEN_SIGNALS == 0:
+            await asyncio.sleep(0)  # so that a signal is heard
+
+
+def _is_beside(record: DecisionRecord) -> bool:
+    return record.service != SERVICE or record.epoch is None or record.sequence is None
+
+
+def is_wanted(record: DecisionRecord, wanted: Wanted) -> bool:
+    """Tell whether a row is asked for."""
+    is_about = wanted.subject in (None, record.subject)
+    return is_about and wanted.since <= record.at <= wanted.until

@@ -5,7 +5,7 @@ from argparse import Namespace
 from pathlib import Path
 
 from cli.log.progress import Progress
-from cli.log.report import counted
+from cli.log.texts import counted
 from cli.log.wanted import POOL, check_exists, read_wanted
 from extender.cluster.journal import SERVICE
 from service.exit_codes import Exit

@@ -73,7 +73,8 @@ def build_pod_request(
     decision = _decision_id(request_uid)
     paying = _paying_group(pod, policy, user=user, groups=groups)
     origin = origin_of(pod, user=user, groups=groups, identity=policy.identity)
-    shapes = (*policy.shapes.matching(origin), *longest_run(pod, policy))
+    matching = policy.shapes.matching(origin)
+    shapes = (*matching, *longest_run(pod, policy))
     check_fixed(pod, shapes)
     shaped = shape_pod(obj, shapes, user=origin.user)
     amounts = read_requests(mapping(obj.get("spec")) if shaped.spec is None else shaped.spec)
@@ -91,7 +92,7 @@ def build_pod_request(
     )
     charge = ChargeRequest(
         submission=submission,
-        group=None if pod.is_helper else paying,  # it adds nothing to what its gang holds
+        group=None if pod.is_helper else paying,
         decision=decision,
         policy=policy,
         is_alone=pod.gang.size == 1 and not may_grow,
@@ -99,8 +100,7 @@ def build_pod_request(
         member_leaf_count=pod.leaf_count if may_grow else _member_leaf_count(pod),
         **_of_member(pod, amounts),
         may_grow=may_grow,
-        late=pod.late_leaf_counts,
-        alternatives=pod.alternatives,
+        shapes=tuple(shape.name for shape in matching),
     )
     return PodRequest(pod=pod, charge=charge, shaped=shaped, amounts=amounts)
 
@@ -155,7 +155,13 @@ def _of_member(pod: ManagedPod, amounts: Amounts) -> dict[str, Any]:
     """Return what a pod itself asks for."""
     own = dict(amounts)
     member = CpuAndMemory(cpu_millis=own.get(CPU, 0), memory_bytes=own.get(MEMORY, 0))
-    return {"own_leaf_count": pod.leaf_count, "member": member}
+    return {
+        "own_leaf_count": pod.leaf_count,
+        "member": member,
+        "is_helper": pod.is_helper,
+        "late": pod.late_leaf_counts,
+        "alternatives": pod.alternatives,
+    }
 
 
 def _of_gang(pod: ManagedPod, amounts: Amounts) -> dict[str, int]:

@@ -44,6 +44,10 @@ class ChargeRequest:
     """The leaf cells of each member that is created only after others are Ready."""
     alternatives: tuple[Alternative, ...] = ()
     """Other forms in which the gang may run."""
+    is_helper: bool = False
+    """Whether the pod adds nothing to what its gang holds."""
+    shapes: tuple[str, ...] = ()
+    """The shapes that apply to the pod: what it asks for is what they leave of it."""
 
     @property
     def forms(self) -> tuple[GangTerms, ...]:

@@ -1,15 +1,18 @@
 """The decision about a gang: made now or taken over from an earlier member; its sentences. Pure."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Final
 from uuid import UUID
 
+from policy.admission.basis import NO_BASIS, Basis
 from policy.admission.charge_request import ChargeRequest, paying_group
 from policy.errors import RequestError
 from policy.quotas.admission import AdmissionDecision
 from policy.quotas.charge import Charge
 from policy.rules.decision import Outcome, RuleDecision, class_text
+from policy.rules.matching import Matcher
 from policy.submission import ClassName, GroupName, Occupancy
 from policy.wording import quote
 
@@ -40,6 +43,8 @@ class GangDecision:
     """Of an earlier decision: whether the gang waits for quota."""
     is_running: bool = False
     """Of an earlier decision: whether pods of the gang were seen."""
+    basis: Basis = field(default=NO_BASIS, compare=False, repr=False)
+    """What the decision depended on."""
 
     @property
     def outcome(self) -> Outcome:
@@ -88,18 +93,26 @@ class GangDecision:
         return f"gang {submission.gang} {has} by decision {self.decision_id}"
 
 
-def apply_rules(request: ChargeRequest, usage: Occupancy | None) -> RuleDecision:
-    """Apply the rules; None means that usage is unknown."""
+def apply_rules(
+    request: ChargeRequest, usage: Occupancy | None, *, matcher: Matcher | None = None
+) -> RuleDecision:
+    """Apply the rules; None means that usage is unknown.
+
+    `matcher` says which rules match names; None matches them by their texts.
+    """
     policy, highest = request.policy, request.highest_fixed
-    rules = policy.rules.decide(request.submission, usage=usage, classes=policy.classes)
+    decide = partial(policy.rules.decide, usage=usage, classes=policy.classes, matcher=matcher)
+    rules = decide(request.submission)
     if highest is None or not policy.classes.is_lower(highest, rules.final_class):
         return rules
     # The author of its PodGroup chose a lower class.
-    submission = replace(request.submission, requested_class=highest)
-    return policy.rules.decide(submission, usage=usage, classes=policy.classes)
+    lower = decide(replace(request.submission, requested_class=highest))
+    return replace(lower, matches=lower.matches.merged(rules.matches))
 
 
-def decide_now(request: ChargeRequest, admission: AdmissionDecision) -> GangDecision:
+def decide_now(
+    request: ChargeRequest, admission: AdmissionDecision, *, basis: Basis = NO_BASIS
+) -> GangDecision:
     """Return a new decision about a gang."""
     return GangDecision(
         admission=admission,
@@ -108,6 +121,7 @@ def decide_now(request: ChargeRequest, admission: AdmissionDecision) -> GangDeci
         group=request.group_name,
         effective_class=None if pod_class == admission.final_class else admission.final_class,
         rises_to=admission.rises_to,
+        basis=basis,
     )
 
 

@@ -9,6 +9,7 @@ allow its class. Its class cannot be lowered any more, since its members run.
 
 from dataclasses import dataclass, replace
 
+from policy.admission.basis import Basis, GrowthBasis
 from policy.admission.charge_request import ChargeRequest, impossible_limits, paying_group
 from policy.admission.gang_decision import GangDecision, apply_rules, decide_now
 from policy.errors import RequestError
@@ -16,6 +17,7 @@ from policy.quotas.admission import AdmissionDecision, OverQuota
 from policy.quotas.charge import Charge, range_limits
 from policy.quotas.limits import Exceeded, Limit, Measure
 from policy.rules.decision import Outcome, RuleDecision
+from policy.rules.matching import Matcher
 from policy.submission import ClassName, Occupancy
 from policy.wording import quote
 
@@ -38,7 +40,12 @@ class Growth:
 
 
 def judge(
-    request: ChargeRequest, held: Charge, leaf_count: int, *, usage: Occupancy | None
+    request: ChargeRequest,
+    held: Charge,
+    leaf_count: int,
+    *,
+    usage: Occupancy | None,
+    matcher: Matcher | None = None,
 ) -> Growth:
     """Apply the rules as if the gang had asked for `leaf_count` at first.
 
@@ -49,7 +56,7 @@ def judge(
         submission = replace(submission, requested_class=held.class_name)
         request = replace(request, fixed_class=None)
     others = None if usage is None else _without_gang(usage, held)
-    rules = apply_rules(replace(request, submission=submission), others)
+    rules = apply_rules(replace(request, submission=submission), others, matcher=matcher)
     is_lower = request.policy.classes.is_lower(rules.final_class, held.class_name)
     return Growth(
         rules=rules,
@@ -64,7 +71,8 @@ def refuse_by_rules(
     """Refuse a member; RequestError where its gang would have a lower class with it."""
     rules = _count_gang_as_held(growth.rules, held)
     if rules.outcome is Outcome.REFUSED:
-        return decide_now(request, AdmissionDecision(rules=rules, notes=notes))
+        basis = Basis(growth=GrowthBasis(held=held, leaf_count=growth.grown.leaf_count))
+        return decide_now(request, AdmissionDecision(rules=rules, notes=notes), basis=basis)
     would = f"with this pod, gang {held.gang} would have class {quote(rules.final_class)}"
     has = f"but its members have class {quote(held.class_name)}, which cannot be changed"
     reasons = " ".join([rules.holdings, *rules.hit_texts()])
@@ -114,6 +122,7 @@ def refuse_by_quotas(
     """Refuse a member with which its gang would be over quota: one member cannot be queued."""
     assert held.group is not None
     rules = decision.admission.rules
+    basis = GrowthBasis(held=held, exceeded=exceeded, is_running=decision.is_running)
     exceeded = tuple(_count_excess_as_held(one, held) for one in exceeded)
     asked = next((one.asked for one in exceeded if _is_of_cells(one)), rules.submission.leaf_count)
     over = OverQuota(
@@ -124,7 +133,8 @@ def refuse_by_quotas(
         class_after=decision.final_class,
     )
     rules = replace(rules, submission=replace(rules.submission, leaf_count=asked), hits=())
-    return decide_now(request, replace(decision.admission, rules=rules, quota=over))
+    admission = replace(decision.admission, rules=rules, quota=over)
+    return decide_now(request, admission, basis=Basis(growth=basis))
 
 
 def _count_excess_as_held(exceeded: Exceeded, held: Charge) -> Exceeded:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from policy.admission import growth
+from policy.admission.basis import Basis, Used
 from policy.admission.charge_request import ChargeRequest, build_charge, with_member
 from policy.admission.gang_decision import (
     GangDecision,
@@ -19,7 +20,7 @@ from policy.admission.gang_decision import (
     follow_charge,
 )
 from policy.quotas.admission import AdmissionDecision, OverQuota, over_quota
-from policy.quotas.charge import Charge, find_exceeded
+from policy.quotas.charge import Charge, compare, find_exceeded, find_used
 from policy.quotas.limits import Exceeded, Scope
 from policy.quotas.usage import HeldSums, ScopeUsage
 from policy.rules.decision import Outcome, RuleDecision
@@ -68,8 +69,9 @@ def decide(
         return follow(request, earlier, admission, usage=usage, occupancy=occupancy)
     if not is_refused:
         check_fixed_class(request, rules.final_class)
-    over = find_over(request, rules, usage)
-    decision = decide_now(request, replace(admission, quota=over))
+    used = find_used_quotas(request, rules, usage)
+    over = find_over(request, rules, used)
+    decision = decide_now(request, replace(admission, quota=over), basis=Basis(used=used))
     if decision.outcome is not Outcome.ADMITTED:
         return MemberDecision(decision=decision, charge=None)
     check_fixed_class(request, decision.gang_class)
@@ -111,15 +113,22 @@ def follow(
     return MemberDecision(decision=decision, charge=grown)
 
 
-def find_over(
+def find_used_quotas(
     request: ChargeRequest, rules: RuleDecision, usage: UsageOf | None
-) -> OverQuota | None:
-    """Compare a gang with its quotas; None if it is within them, or usage is unknown."""
+) -> Used | None:
+    """Return how much of its quotas is used without a gang; None if they are not compared."""
     is_refused = rules.outcome is Outcome.REFUSED
     if request.group is None or is_refused or usage is None:
         return None
+    return find_used(build_charge(request, rules.final_class), request.quotas, usage)
+
+
+def find_over(request: ChargeRequest, rules: RuleDecision, used: Used | None) -> OverQuota | None:
+    """Compare a gang with its quotas; None if it is within them, or what is used is unknown."""
+    if request.group is None or rules.outcome is Outcome.REFUSED or used is None:
+        return None
     charge = build_charge(request, rules.final_class)
-    exceeded = tuple(find_exceeded(charge, request.quotas, usage))
+    exceeded = tuple(compare(charge, request.quotas, used))
     if not exceeded:
         return None
     return over_quota(rules, request.group, exceeded, classes=request.policy.classes)

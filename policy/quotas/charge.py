@@ -5,7 +5,7 @@ with. The ledger makes the comparison in the database, in one step with the char
 here, by usage that was read.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 from uuid import UUID
@@ -139,11 +139,13 @@ class Charge:
 
 def choose_applicable(charge: Charge, limits: Iterable[Limit]) -> list[Limit]:
     """Return the limits that apply to a charge."""
-    scopes = charge.scopes
-    return [limit for limit in limits if limit.scope in scopes and _applies(limit, charge)]
+    return [limit for limit in limits if applies(limit, charge)]
 
 
-def _applies(limit: Limit, charge: Charge) -> bool:
+def applies(limit: Limit, charge: Charge) -> bool:
+    """Tell whether a limit applies to a charge."""
+    if limit.scope not in charge.scopes:
+        return False
     if charge.rises_to is not None and limit.scope.group is not None:
         return False  # it runs beyond the quotas of its group
     match limit.measure:
@@ -181,18 +183,48 @@ def find_exceeded(
     charge: Charge, limits: Iterable[Limit], usage: Callable[[Scope], ScopeUsage]
 ) -> Iterator[Exceeded]:
     """Yield the limits that a charge would exceed; `usage` is without the charge."""
-    for limit in choose_applicable(charge, limits):
-        used = usage(limit.scope).used(limit.measure, limit.leaf_type)
-        exceeded = build_exceeded(limit, charge=charge, used=used)
-        # How long a gang will run is unknown: it is refused once no hours are left.
-        most = to_units(limit)
-        if used >= most if limit.measure.is_hours else used + exceeded.asked > most:
-            yield exceeded
+    listed = tuple(limits)
+    return compare(charge, listed, find_used(charge, listed, usage))
+
+
+def find_used(
+    charge: Charge, limits: Iterable[Limit], usage: Callable[[Scope], ScopeUsage]
+) -> tuple[int | None, ...]:
+    """Return how much of each limit is used; None for one that does not apply to a charge."""
+    return tuple(
+        usage(limit.scope).used(limit.measure, limit.leaf_type) if applies(limit, charge) else None
+        for limit in limits
+    )
+
+
+def compare(
+    charge: Charge, limits: Sequence[Limit], used: Sequence[int | None]
+) -> Iterator[Exceeded]:
+    """Yield the limits that a charge would exceed, given what is used of each without it.
+
+    A limit of which that is not given counts as one that has room.
+    """
+    for limit, in_use in zip(limits, used, strict=True):
+        if in_use is not None and applies(limit, charge):
+            exceeded = build_exceeded(limit, charge=charge, used=in_use)
+            if is_over(limit, in_use, exceeded.asked):
+                yield exceeded
+
+
+def is_over(limit: Limit, used: int, asked: int) -> bool:
+    """Tell whether a limit would be exceeded, in the unit of `ScopeUsage.used`."""
+    # How long a gang will run is unknown: it is refused once no hours are left.
+    most = to_units(limit)
+    return used >= most if limit.measure.is_hours else used + asked > most
 
 
 def build_exceeded(limit: Limit, *, charge: Charge, used: int) -> Exceeded:
     """Describe an exceeded limit, with hours in hours; `used` is without the charge."""
-    asked = charge.asks(limit.measure)
+    return to_exceeded(limit, used=used, asked=charge.asks(limit.measure))
+
+
+def to_exceeded(limit: Limit, *, used: int, asked: int) -> Exceeded:
+    """Describe an exceeded limit, with hours in hours; `used` is in the unit of `ScopeUsage`."""
     if limit.measure.is_hours:
         return Exceeded(limit=limit, used=used / MICROS_PER_HOUR, asked=asked)
     return Exceeded(limit=limit, used=used, asked=asked)

@@ -10,6 +10,7 @@ May be imported by `policy` and by every package above it.
     comparison  Numbers of leaf cells compared with a limit: `"> 4"`.
     decision    `RuleDecision`: what the rules decided, and how people are told.
     expression  `when`: a CEL expression, compiled once and bounded in cost.
+    matching    Which rules match names: found by the table, or as they were found before.
     never_matching  Rules that match no gang, whatever is asked for or held.
     patterns    Regular expressions in linear time.
     rule_table  Applies the rules to a submission: where a class is lowered, and where rules stop.

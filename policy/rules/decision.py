@@ -4,11 +4,12 @@ Everything that a sentence says is in the fields, so the same decision always re
 refusal, a `Warning:` line, the log and `cellgate explain`.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final
 
 from policy.rules.comparison import Comparison
+from policy.rules.matching import Matches
 from policy.submission import ClassName, Occupancy, Submission
 from policy.wording import count_of, listing, name, plain
 
@@ -142,6 +143,8 @@ class RuleDecision:
     valid: Range = Range()
     needs_usage: bool = False
     """Whether the decision depends on usage."""
+    matches: Matches = field(default=Matches(), compare=False, repr=False)
+    """Which rules match names: what a decision without the names needs."""
 
     @property
     def requested_class(self) -> ClassName:

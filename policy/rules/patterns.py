@@ -76,15 +76,15 @@ class PatternIndex:
     Sets of places are whole numbers used as bit sets: bit `i` is place `i`.
     """
 
-    __slots__ = ("_always", "_masks", "_patterns", "_set")
+    __slots__ = ("_masks", "_patterns", "_set", "always")
 
     def __init__(self, patterns: Sequence[Pattern | None]) -> None:
         """Index the patterns; None is found in every text."""
-        self._always = 0
+        self.always = 0  # the places without a pattern
         masks: dict[Pattern, int] = {}
         for place, pattern in enumerate(patterns):
             if pattern is None:
-                self._always |= 1 << place
+                self.always |= 1 << place
             else:
                 masks[pattern] = masks.get(pattern, 0) | 1 << place
         self._patterns = tuple(masks)
@@ -94,14 +94,14 @@ class PatternIndex:
 
     def places(self, text: str) -> int:
         """Return the places whose pattern is found in the text."""
-        places = self._always
+        places = self.always
         for number in self._found(text) if self._patterns else ():
             places |= self._masks[number]
         return places
 
     def places_any(self, texts: Sequence[str]) -> int:
         """Return the places whose pattern is found in at least one of the texts."""
-        places = self._always
+        places = self.always
         if self._patterns:
             for text in texts:
                 places |= self.places(text)

@@ -22,7 +22,7 @@ Cost: the regular expressions of all rules are searched together, once per decis
 once per class); only the rules that they match are tried one by one.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Final
 
@@ -40,7 +40,8 @@ from policy.rules.decision import (
     RuleWarning,
     WarningKind,
 )
-from policy.rules.expression import EvaluationError, Expression, build_inputs
+from policy.rules.expression import Expression, build_inputs
+from policy.rules.matching import Answer, AskedWhen, Matcher, Matches, evaluate
 from policy.rules.patterns import Pattern, PatternIndex
 from policy.submission import ClassName, Occupancy, Submission
 
@@ -108,10 +109,24 @@ class RuleTable:
         self._priority = PatternIndex([rule.priority for rule in self.rules])
 
     def decide(
-        self, submission: Submission, *, usage: Occupancy | None, classes: Classes
+        self,
+        submission: Submission,
+        *,
+        usage: Occupancy | None,
+        classes: Classes,
+        matcher: Matcher | None = None,
     ) -> RuleDecision:
-        """Decide in which class the gang may run; `usage` is what its submitter holds already."""
-        walk = _Walk(table=self, submission=submission, usage=usage, classes=classes)
+        """Decide in which class the gang may run; `usage` is what its submitter holds already.
+
+        `matcher` says which rules match names; None matches them by their texts.
+        """
+        walk = _Walk(
+            rules=self.rules,
+            matcher=matcher or self,
+            submission=submission,
+            usage=usage,
+            classes=classes,
+        )
         return walk.run()
 
     def for_submission(self, submission: Submission) -> int:
@@ -126,6 +141,17 @@ class RuleTable:
         """Return, as a bit set, the rules for this class."""
         return self._priority.places(name)
 
+    def answer(
+        self, asked: AskedWhen, when: Expression, inputs: Callable[[], cel.Context]
+    ) -> Answer:
+        """Evaluate the `when` of a rule."""
+        return evaluate(when, inputs)
+
+    @property
+    def for_all(self) -> int:
+        """The rules that are for every submitter and VC, as a bit set."""
+        return self._user.always & self._vc.always & self._group.always
+
 
 NO_RULES: Final = RuleTable(())
 """What applies without a Rules document."""
@@ -135,9 +161,18 @@ class _Walk:
     """One pass through a table: the class as lowered so far, and the rules that took effect."""
 
     def __init__(
-        self, *, table: RuleTable, submission: Submission, usage: Occupancy | None, classes: Classes
+        self,
+        *,
+        rules: tuple[Rule, ...],
+        matcher: Matcher,
+        submission: Submission,
+        usage: Occupancy | None,
+        classes: Classes,
     ) -> None:
-        self._table = table
+        self._rules = rules
+        self._matcher = matcher
+        self._ours = matcher.for_submission(submission)
+        self._answered: dict[AskedWhen, Answer] = {}
         self._submission = submission
         self._usage = usage
         self._classes = classes
@@ -152,11 +187,10 @@ class _Walk:
 
     def run(self) -> RuleDecision:
         """Try the rules in order; called once."""
-        ours = self._table.for_submission(self._submission)
-        candidates = self._candidates(ours)
+        candidates = self._candidates()
         index = candidates.find("1")
         while index >= 0:
-            rule = self._table.rules[index]
+            rule = self._rules[index]
             if self._matches(index, rule):
                 if self._usage is None and rule.needs_usage:
                     self._warn(index, WarningKind.USAGE_UNKNOWN)
@@ -167,16 +201,16 @@ class _Walk:
                 if self._classes.is_lower(ClassName(rule.then), self._present):
                     self._hit(index, rule, after=ClassName(rule.then))
                     self._enter(ClassName(rule.then))
-                    candidates = self._candidates(ours)
+                    candidates = self._candidates()
             index = candidates.find("1", index + 1)
         return self._decide(Outcome.ADMITTED)
 
-    def _candidates(self, ours: int) -> str:
+    def _candidates(self) -> str:
         """Write the rules for the present class as bits, the first rule first.
 
         Finding the next "1" in a string is much faster than shifting a long number.
         """
-        return bin(ours & self._table.for_class(self._present))[:1:-1]
+        return bin(self._ours & self._matcher.for_class(self._present))[:1:-1]
 
     def _enter(self, name: ClassName) -> None:
         self._present = name
@@ -231,14 +265,18 @@ class _Walk:
             self._keep_valid(self._occupied)
             self._keep_valid_high(self._occupied_high)
             self._keep_valid_low(self._occupied_low)
-        try:
-            if self._inputs is None:
-                self._inputs = build_inputs(self._values())
-            return when.holds(self._inputs)
-        except EvaluationError as exc:
-            if len(self._warnings) < MAX_WHEN_WARNINGS:
-                self._warn(index, WarningKind.WHEN_FAILED, detail=str(exc))
-            return False
+        asked = self._present, index
+        answer = self._answered[asked] = self._matcher.answer(asked, when, self._build_inputs)
+        if isinstance(answer, bool):
+            return answer
+        if len(self._warnings) < MAX_WHEN_WARNINGS:
+            self._warn(index, WarningKind.WHEN_FAILED, detail=answer)
+        return False
+
+    def _build_inputs(self) -> cel.Context:
+        if self._inputs is None:
+            self._inputs = build_inputs(self._values())
+        return self._inputs
 
     def _values(self) -> dict[str, object]:
         submission = self._submission
@@ -293,6 +331,7 @@ class _Walk:
             warnings=tuple(self._warnings),
             valid=Range(self._valid, self._valid_high, self._valid_low),
             needs_usage=self._needs_usage,
+            matches=Matches(rules=self._ours, answers=self._answered),
         )
 
 

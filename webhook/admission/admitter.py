@@ -15,10 +15,10 @@ the ledger does not answer within the review's time budget, or other reviews of 
 use all of it, `webhook.admission.memory_decider` decides, and every answer says so.
 """
 
-from collections.abc import Sequence
 from typing import Final
 
 from kube.admission.alternatives import check_forms
+from policy.admission.basis import Basis, Used, used_before, used_of_exceeded
 from policy.admission.charge_request import ChargeRequest, build_charge, impossible_limits
 from policy.admission.gang_decision import (
     GangDecision,
@@ -31,7 +31,7 @@ from policy.admission.preview import occupancy_of
 from policy.errors import BackendError, ConflictError
 from policy.quotas.admission import AdmissionDecision, over_quota
 from policy.quotas.charge import range_limits
-from policy.quotas.limits import Exceeded, Limit
+from policy.quotas.limits import Exceeded
 from policy.rules.decision import Outcome, RuleDecision
 from policy.submission import Occupancy, UserName
 from state.ledger.ledger import Charged, Held, KnownGang, Ledger, Queued, Refused
@@ -111,7 +111,7 @@ class Admitter:
             rules = apply_rules(request, found)
         if rules.outcome is Outcome.REFUSED:
             return decide_now(request, AdmissionDecision(rules=rules))
-        return await self._charge(request, AdmissionDecision(rules=rules), quotas=request.quotas)
+        return await self._charge(request, AdmissionDecision(rules=rules))
 
     async def _load_usage(
         self, request: ChargeRequest, rules: RuleDecision
@@ -140,17 +140,22 @@ class Admitter:
         return None if isinstance(answer, Refused) else answer
 
     async def _charge(
-        self, request: ChargeRequest, admission: AdmissionDecision, *, quotas: Sequence[Limit]
+        self, request: ChargeRequest, admission: AdmissionDecision, *, beyond: Used | None = None
     ) -> GangDecision | Occupancy:
-        """Put a decision into effect if usage is still in the range in which it holds."""
+        """Put a decision into effect if usage is still in the range in which it holds.
+
+        `beyond` is what is used of quotas that the gang may exceed; None if it may not.
+        """
+        quotas = request.quotas if beyond is None else ()
         check_fixed_class(request, admission.final_class)
         charge = build_charge(request, admission.final_class, rises_to=admission.rises_to)
         ranges = range_limits(charge, admission.rules.valid)
         answer = await self._ledger.charge(charge, limits=(*ranges, *quotas))
         match answer:
-            case Charged():
+            case Charged(usage=usage):
                 self._memory.remember(request, charge)
-                return decide_now(request, admission)
+                used = used_before(charge, quotas, usage) if quotas else beyond
+                return decide_now(request, admission, basis=Basis(used=used))
             case Held() | Queued():
                 return await self._follow(request, admission.rules, answer)
             case Refused(exceeded=exceeded):
@@ -165,17 +170,20 @@ class Admitter:
         assert request.group is not None
         over = over_quota(rules, request.group, exceeded, classes=request.policy.classes)
         admission = AdmissionDecision(rules=rules, quota=over)
+        used = used_of_exceeded(request.quotas, exceeded)
         match over.outcome:
             case Outcome.REFUSED:
-                return decide_now(request, admission)
+                return decide_now(request, admission, basis=Basis(used=used))
             case Outcome.QUEUED:
-                return await self._queue(request, admission)
+                return await self._queue(request, admission, used)
             case Outcome.ADMITTED:
-                return await self._charge(request, admission, quotas=())
+                return await self._charge(request, admission, beyond=used)
 
-    async def _queue(self, request: ChargeRequest, admission: AdmissionDecision) -> GangDecision:
+    async def _queue(
+        self, request: ChargeRequest, admission: AdmissionDecision, used: Used
+    ) -> GangDecision:
         """Queue a gang in the ledger, so that other replicas queue its members too."""
-        decision = decide_now(request, admission)
+        decision = decide_now(request, admission, basis=Basis(used=used))
         if request.is_alone:
             return decision
         answer = await self._ledger.queue(build_charge(request, decision.gang_class))

@@ -1,9 +1,8 @@
 """Records a decision: a row of the decision log, a metric, and the text of a later Event."""
 
-from typing import Any
-
 from policy.admission.charge_request import ChargeRequest
 from policy.admission.gang_decision import GangDecision
+from policy.admission.logged import encode_details, encode_inputs, explain
 from policy.policy import Policy
 from policy.rules.decision import Outcome
 from service.clock import Clock
@@ -51,36 +50,18 @@ class DecisionRecorder:
         self, decision: GangDecision, request: ChargeRequest, *, seconds: float
     ) -> DecisionRecord:
         """Build the row: who asked for what, what was decided and why, and by which policy."""
-        submission, usage = request.submission, decision.admission.rules.usage
         documents = self._new_documents(request.policy)
         return DecisionRecord(
             at=self._clock.now(),
             service="webhook",
             kind=RowKind.ADMISSION,
-            subject=str(submission.gang),
+            subject=str(request.submission.gang),
             outcome=decision.outcome,
-            reason=" ".join(decision.explain()),
+            reason=explain(decision),
             policy_version=request.policy.version,
             latency_seconds=seconds,
-            details={
-                "decision": str(decision.decision_id),
-                "user": submission.user,
-                "group": request.group_name,
-                "vc": submission.vc,
-                "requestedClass": submission.requested_class,
-                "class": decision.gang_class,
-                **_over_quota(decision),
-                "leafCount": submission.leaf_count,
-            },
-            # What the rules read beside `details`: enough to replay the decision.
-            inputs={
-                "policy": self._policy_hash,
-                "groups": list(submission.groups),
-                "gangSize": submission.gang_size,
-                "leafType": submission.leaf_type,
-                "labels": dict(submission.labels),
-                "usage": None if usage is None else [usage.occupied, usage.occupied_high],
-            },
+            details=encode_details(request, decision),
+            inputs={"policy": self._policy_hash, **encode_inputs(request, decision)},
             documents=documents,
         )
 
@@ -95,12 +76,3 @@ class DecisionRecorder:
     def note_invalid(self) -> None:
         """Count an invalid pod."""
         self._metrics.decisions.labels("invalid").inc()
-
-
-def _over_quota(decision: GangDecision) -> dict[str, Any]:
-    """Name the class that quotas keep from the gang, and the limits that it exceeds."""
-    quota = decision.admission.quota
-    if decision.rises_to is None:
-        return {}
-    exceeded = [] if quota is None else [str(one) for one in quota.exceeded]
-    return {"risesTo": decision.rises_to, "exceeded": exceeded}

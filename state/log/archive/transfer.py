@@ -34,16 +34,20 @@ Progress = Callable[[str, float | None], None]
 """Is told what is done, and which part of it, from 0 to 1, if that is known."""
 
 
-class ExportableLog(EpochReader, Protocol):
-    """The log that is exported."""
-
-    async def epochs(self, service: str, wanted: Wanted) -> list[EpochStretch]:
-        """Return the epochs of a service that have wanted rows, in order."""
+class BesideReader(Protocol):
+    """The log, as far as rows without an epoch are read."""
 
     async def beside_epochs(
         self, service: str, wanted: Wanted, *, after: Position, limit: int
     ) -> list[DecisionRecord]:
         """Return wanted rows that are in no epoch of a service, oldest first."""
+
+
+class ExportableLog(BesideReader, EpochReader, Protocol):
+    """The log that is exported."""
+
+    async def epochs(self, service: str, wanted: Wanted) -> list[EpochStretch]:
+        """Return the epochs of a service that have wanted rows, in order."""
 
 
 class ImportingLog(Protocol):
@@ -106,7 +110,7 @@ async def export_log(
                 done.lacks_documents += _lacks_documents(record)
                 part = (record.sequence or 0) / max(one.last, 1)
                 on_progress(f"exporting epoch {one.epoch}", part)
-        async for record in _rows_beside(log, service, wanted):
+        async for record in rows_beside(log, service, wanted):
             is_told = writer.has(record.document_hashes)
             whole = record if is_told else await with_documents(log, record)
             writer.append(whole)
@@ -116,9 +120,10 @@ async def export_log(
     return done
 
 
-async def _rows_beside(
-    log: ExportableLog, service: str, wanted: Wanted
+async def rows_beside(
+    log: BesideReader, service: str, wanted: Wanted
 ) -> AsyncIterator[DecisionRecord]:
+    """Yield wanted rows that are in no epoch of a service, oldest first."""
     after = Position(wanted.since, UUID(int=0))
     while page := await log.beside_epochs(service, wanted, after=after, limit=_PAGE):
         for record in page:

@@ -16,6 +16,7 @@ from state.log.postgres import PostgresDecisions
 from state.log.stretches import Wanted
 from tests.support.extender.logged_load import a_log
 from tests.support.extender.mixed_load import MixedLoad
+from tests.support.webhook.logged_admissions import LoggedAdmissions
 
 
 async def _cellgate(*arguments: str | Path) -> Exit:
@@ -48,6 +49,24 @@ async def test_a_database_is_replayed_exported_and_replayed_from_the_file(
     told = capsys.readouterr().out
     assert told.startswith(f"{file}: {rows:,} rows, 2 epochs of the extender, ")
     assert await _cellgate("replay", "--file", file) is Exit.OK
+    assert capsys.readouterr().out == of_database
+
+
+async def test_admissions_are_decided_again_from_the_database_and_from_a_file(
+    database_url: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    store, file = await LoggedAdmissions().run(80), tmp_path / "made"
+    await export_log(store, file, service=SERVICE, wanted=Wanted(), on_progress=lambda *_: None)
+    async with open_database(database_url, application_name="tests") as database:
+        log = PostgresDecisions(database.pool)
+        await import_log(log, Archive(file), on_progress=lambda *_: None)
+    assert await _cellgate("replay", "--database-url", database_url) is Exit.OK
+    of_database = capsys.readouterr().out
+    assert f"{len(store.records)} rows, {len(store.records)} decisions: identical\n" in of_database
+    copied = tmp_path / "log"
+    assert await _cellgate("log", "export", "--database-url", database_url, copied) is Exit.OK
+    capsys.readouterr()
+    assert await _cellgate("replay", "--file", copied) is Exit.OK
     assert capsys.readouterr().out == of_database
 
 

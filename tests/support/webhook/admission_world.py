@@ -15,6 +15,7 @@ from tests.support.clocks import FrozenTime
 from tests.support.policy.documents import CLASSES_TEXT, HEAD
 from tests.support.twins.ledger import MemoryLedger
 from tests.support.twins.usage import MemoryUsage
+from tests.support.webhook.replayed import ReplayedAdmitter
 from webhook.admission.admitter import Admitter
 from webhook.admission.recent_gangs import RecentGangs
 from webhook.ledger_access.breaker import Breaker
@@ -56,7 +57,7 @@ class AdmissionWorld:
         recent: RecentGangs | None = None,
     ) -> Admitter:
         """Start one more process."""
-        return Admitter(
+        return ReplayedAdmitter(
             ledger=self.ledger,
             usage=usage or self.usage,
             breaker=breaker or self.breaker(),

@@ -22,6 +22,7 @@ from tests.support.kube.events import KeptEvents
 from tests.support.policy.documents import CLASSES_TEXT
 from tests.support.twins.log import MemoryDecisions
 from tests.support.webhook.admission_world import AdmissionWorld
+from tests.support.webhook.replayed import ReplayedLog
 from webhook.cluster_view import ClusterView
 from webhook.metrics import WebhookMetrics
 from webhook.records.refusal_log import RefusalLog
@@ -108,7 +109,7 @@ class Webhook:
         self.priorities = view.priorities
         self.other_groups = groups.sinks[GangForm.COSCHEDULING]
         self.decisions = MemoryDecisions()
-        self.log = DecisionLog(self.decisions)
+        self.log = ReplayedLog(self.decisions)
         reviews = build_reviews(
             replace(SETTINGS, gates_all=self.gates_all),
             view=view,

@@ -62,11 +62,11 @@ def test_a_log_is_decided_as_it_was(path: Path, capsys: pytest.CaptureFixture[st
     assert first.startswith("epoch 1, ")
     assert first.endswith(" decisions: identical")
     assert second.startswith("epoch 2, ")
-    assert rest[0].startswith("identical: ")
-    assert rest[1:] == [
-        "not decided again yet: admission decisions of the webhook, the order of the queue, "
-        "reservations"
-    ]
+    assert rest[0].startswith("admission, ")
+    assert rest[0].endswith(": 2 rows, 0 decisions: not decided again")
+    assert rest[1] == "  2 rows not decided again (written by an earlier version)"
+    assert rest[2].startswith("identical: ")
+    assert rest[3:] == ["not decided again yet: the order of the queue, reservations"]
     assert progress == ""
 
 
@@ -163,7 +163,7 @@ def test_json_has_everything(tmp_path: Path, capsys: pytest.CaptureFixture[str])
     assert difference["replayed"]["leafCells"] != [99]
     assert difference["known"]["nodes"] == 8
     assert len(difference["known"]["document"]) == 64
-    assert len(told["notDecidedAgain"]) == 3
+    assert len(told["notDecidedAgain"]) == 2
 
 
 def test_of_one_gang_its_epochs_and_its_decisions_are_counted(
@@ -180,7 +180,7 @@ def test_of_one_gang_its_epochs_and_its_decisions_are_counted(
     assert f"  {subjects[0]}: " in capsys.readouterr().out
     assert _replay("--file", path, "--subject", "lab/nobody") is Exit.USAGE
     assert capsys.readouterr().err == (
-        "cellgate: the log has no rows of the extender about lab/nobody in that time\n"
+        "cellgate: the log has no decisions about lab/nobody in that time\n"
     )
 
 
@@ -212,7 +212,7 @@ def test_an_epoch_that_began_earlier_is_decided_from_its_first_row_on(
         (["--file", "/none"], "cannot read /none: there is no such file"),
         (["--file", "LOG", "--from", "soon"], "--from must be a time such as"),
         (["--file", "LOG", "--from", "1h", "--to", "2h"], "--from is later than --to"),
-        (["--file", "LOG", "--to", "2000-01-01"], "the log has no rows of the extender in that"),
+        (["--file", "LOG", "--to", "2000-01-01"], "the log has no decisions in that time"),
         (["--database-url", "embedded:/none"], "there is no database in /none"),
     ],
 )
