@@ -11,6 +11,8 @@ main               arguments to an exit code
 commands           all commands with their flags
 late               loads the module of a command when it runs
 options            flags, each with an environment variable `CELLGATE_<FLAG>`
+shared_flags       flags that several commands share
+what_if_flags      the flags of `cellgate what-if`
 run                `cellgate run`: all services on one machine
 simulated_cluster  the simulated cluster of `cellgate run`
 banner             what `cellgate run` prints

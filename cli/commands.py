@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING
 from cli import late
 from cli.imports.kinds import ImportKind, Occupied
 from cli.options import Options, Parser, data_directory
+from cli.shared_flags import URL_FORMS, add_database_url, add_general, add_time
+from cli.what_if_flags import WHAT_IF, add_what_if
 from extender.defaults import HOLD_SECONDS
 from state.database.retention import RetentionSettings
 
@@ -100,8 +102,6 @@ queue, and reservations. What they led to is an input of the engine's decisions.
 Examples:
   cellgate replay --from 2h
   cellgate replay --file day.jsonl.gz --subject team-a/bert"""
-_URL_FORMS = "postgresql://USER:PASSWORD@HOST:PORT/DATABASE or embedded:DIR"
-_LEVELS = ("debug", "info", "warning", "error")
 
 
 if TYPE_CHECKING:
@@ -154,6 +154,10 @@ def build_parser(environment: Mapping[str, str]) -> argparse.ArgumentParser:
         )
     )
     _replay(add("replay", "Decide a stretch of the log again", _REPLAY, late.replay))
+    add_what_if(
+        add("what-if", "Try other policies or hardware on past gangs", WHAT_IF, late.what_if),
+        environment,
+    )
     summaries.append("  log       Export and import the decision log")
     _log(commands, environment)
     parser.description = _ABOUT + "\n".join(summaries)
@@ -182,7 +186,7 @@ def _run(options: Options, environment: Mapping[str, str]) -> None:
     options.add_address("--webhook-listen", "Address of the webhook", default="127.0.0.1:9443")
     simulated = "Address of the simulated API server"
     options.add_address("--cluster-listen", simulated, default="127.0.0.1:9080")
-    _general(options, log_level="warning")
+    add_general(options, log_level="warning")
     options.begin("Database flags")
     options.add("--database-url URL", "Use this database instead of an embedded one")
     _database(options)
@@ -235,14 +239,14 @@ def _webhook(options: Options, environment: Mapping[str, str]) -> None:
 
 
 def _migrate(options: Options) -> None:
-    _database_url(options)
-    _general(options, log_level="info")
+    add_database_url(options)
+    add_general(options, log_level="info")
 
 
 def _certs(options: Options, environment: Mapping[str, str]) -> None:
     _certificates(options, environment, is_required=True)
     _namespace(options)
-    _general(options, log_level="warning")
+    add_general(options, log_level="warning")
 
 
 def _check(options: Options) -> None:
@@ -250,7 +254,7 @@ def _check(options: Options) -> None:
     about = "Policy documents or ConfigMap manifests; - reads standard input"
     options.add_argument("files", "FILE", about, nargs="+")
     options.begin("Flags")
-    _general(options, log_level="warning")
+    add_general(options, log_level="warning")
 
 
 def _import(options: Options) -> None:
@@ -266,16 +270,16 @@ def _import(options: Options) -> None:
         default=Occupied.LOW,
         choices=tuple(map(str, Occupied)),
     )
-    _general(options, log_level="warning")
+    add_general(options, log_level="warning")
 
 
 def _replay(options: Options) -> None:
     options.add("--file FILE", "Replay this exported file; no database is needed")
-    options.add("--database-url URL", f"{_URL_FORMS} (required without --file)")
-    _time(options)
+    options.add("--database-url URL", f"{URL_FORMS} (required without --file)")
+    add_time(options)
     options.add("--subject GANG", "Only epochs with rows about NAMESPACE/NAME, up to its last row")
     options.add_switch("--json", "Print JSON, with up to 20 differences of each epoch")
-    _general(options, log_level="warning")
+    add_general(options, log_level="warning")
 
 
 def _log(commands: "Commands", environment: Mapping[str, str]) -> None:
@@ -291,23 +295,17 @@ def _log(commands: "Commands", environment: Mapping[str, str]) -> None:
     options.begin("Arguments")
     options.add_argument("file", "FILE", "File to write; an existing one is replaced")
     options.begin("Flags")
-    _database_url(options)
-    _time(options)
+    add_database_url(options)
+    add_time(options)
     options.add("--subject GANG", "Only epochs and other rows about NAMESPACE/NAME")
-    _general(options, log_level="warning")
+    add_general(options, log_level="warning")
     usage = "cellgate log import [FLAGS] FILE"
     options = _command(actions, environment, "import", usage, _LOG_IMPORT, late.import_log)
     options.begin("Arguments")
     options.add_argument("file", "FILE", "File that cellgate log export wrote")
     options.begin("Flags")
-    _database_url(options)
-    _general(options, log_level="warning")
-
-
-def _time(options: Options) -> None:
-    about = "Begin at this time (2026-03-01T12:00:00Z, UTC without a zone), or so long ago (2h, 7d)"
-    options.add("--from TIME", about)
-    options.add("--to TIME", "End at this time, or so long ago (default now)")
+    add_database_url(options)
+    add_general(options, log_level="warning")
 
 
 def _service(options: Options, environment: Mapping[str, str]) -> None:
@@ -318,9 +316,9 @@ def _service(options: Options, environment: Mapping[str, str]) -> None:
     options.add("--kubeconfig FILE", about, default=kubeconfig)
     _namespace(options)
     options.add("--pod-name NAME", "Name of this pod, for leader election")
-    _general(options, log_level="info")
+    add_general(options, log_level="info")
     options.begin("Database flags")
-    _database_url(options)
+    add_database_url(options)
     _database(options)
     options.add("--spool-dir DIR", "Keep decisions here while the database is unavailable")
 
@@ -332,10 +330,6 @@ def _certificates(
     default = str(data / "certs") if data else None
     about = "Directory of the CA and certificates; created if missing"
     options.add("--certs DIR", about, default=default, is_required=is_required)
-
-
-def _database_url(options: Options) -> None:
-    options.add("--database-url URL", f"{_URL_FORMS} (required)", is_required=True)
 
 
 def _database(options: Options) -> None:
@@ -352,9 +346,3 @@ def _database(options: Options) -> None:
 def _namespace(options: Options) -> None:
     about = "Namespace of Cellgate and of the policy documents"
     options.add("--namespace NAME", about, default="cellgate-system")
-
-
-def _general(options: Options, *, log_level: str) -> None:
-    """Add the flags of all commands."""
-    options.add_choice("--log-level LEVEL", "", default=log_level, choices=_LEVELS)
-    options.add_help()

@@ -80,3 +80,10 @@ async def replay(options: Namespace, stop: "Stop") -> Exit:
     from cli.log.replay import replay as command
 
     return await command(options, stop)
+
+
+async def what_if(options: Namespace, stop: "Stop") -> Exit:
+    """Play gangs under other policies or hardware."""
+    from cli.whatif.command import what_if as command
+
+    return await command(options, stop)

@@ -96,6 +96,17 @@ class Options:
 
         self.add(flag, f"{about}: {listed}" if about else listed, default=default, read=read)
 
+    def add_files(self, flag: str, about: str) -> None:
+        """Add a flag that takes one or several files, and may be given several times.
+
+        Its environment variable has names that are separated by `:`, like `PATH`.
+        """
+        name, _, value = flag.partition(" ")
+        given = [one for one in self._environment.get(_variable(name), "").split(":") if one]
+        self._group.add_argument(
+            name, nargs="+", action=_AddFiles, default=given, metavar=value[:-1], help=about
+        )
+
     def add_argument(self, name: str, value: str, about: str, **settings: Any) -> None:  # noqa: ANN401 - passed to argparse
         """Add an argument without a flag."""
         self._group.add_argument(name, metavar=value, help=about, **settings)
@@ -109,6 +120,20 @@ class Options:
     def add_help(self) -> None:
         """Add `--help`."""
         self._group.add_argument("-h", "--help", action="help", help="Show this help")
+
+
+class _AddFiles(argparse.Action):
+    """Collects what several flags say; what the environment says counts only without any flag."""
+
+    def __call__(
+        self,
+        parser: argparse.ArgumentParser,
+        namespace: argparse.Namespace,
+        values: Any,  # noqa: ANN401 - from argparse
+        option_string: str | None = None,
+    ) -> None:
+        given = getattr(namespace, self.dest)
+        setattr(namespace, self.dest, [*([] if given is self.default else given), *values])
 
 
 def data_directory(environment: Mapping[str, str]) -> Path | None:

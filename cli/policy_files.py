@@ -34,6 +34,8 @@ class CheckedFiles:
     warnings: tuple[Problem, ...]
     kinds: tuple[DocumentKind, ...]
     """The kinds of the documents that the files have, sorted."""
+    texts: tuple[PolicyText, ...]
+    """All documents of the policy."""
 
 
 def build_from_files(
@@ -47,13 +49,16 @@ def build_from_files(
     problems: list[Problem] = []
     texts = [found for name, text in files for found in _read_file(name, text, problems)]
     kinds = tuple(sorted({found.kind for found in texts}))
+    of_policy = (*(one for one in base if one.kind not in kinds), *texts)
     try:
-        policy = build_policy([*(one for one in base if one.kind not in kinds), *texts])
+        policy = build_policy(of_policy)
     except SpecError as exc:
         problems += exc.problems
     if problems:
         raise SpecError(limit_problems(problems))
-    return CheckedFiles(policy=policy, warnings=tuple(_warnings(policy, texts)), kinds=kinds)
+    return CheckedFiles(
+        policy=policy, warnings=tuple(_warnings(policy, texts)), kinds=kinds, texts=of_policy
+    )
 
 
 def _warnings(policy: Policy, texts: Sequence[PolicyText]) -> Iterator[Problem]:

@@ -21,7 +21,7 @@ def read_wanted(options: Namespace) -> Wanted:
     until = _moment("--to", flags["to"], now) if flags["to"] else now
     if since > until:
         raise SettingsError("--from is later than --to")
-    return Wanted(since=since, until=until, subject=flags["subject"])
+    return Wanted(since=since, until=until, subject=flags.get("subject"))
 
 
 def check_exists(url: str) -> None:

@@ -130,7 +130,6 @@ class _Line:
             user=UserName(texts["user"]),
             requested_class=ClassName(texts["class"]),
             groups=(GroupName(texts["group"]),) if texts["group"] else (),
-            charged_group=GroupName(texts["group"]) if texts["group"] else None,
             vc=VcName(texts["cluster"]) or DEFAULT_VC,
             leaf_type=LeafType(texts["leaf_type"]) if texts["leaf_type"] else None,
         )

@@ -97,7 +97,7 @@ def test_added_nodes_keep_off_names_that_are_taken() -> None:
 
 def test_nodes_of_an_unknown_type_cannot_be_added() -> None:
     wrong = AddedNodes(number=1, leaf_type=LeafType("H100"))
-    with pytest.raises(RequestError, match='no node has leaf type "H100".* are A100, V100'):
+    with pytest.raises(RequestError, match=r'no node has leaf type "H100".* are A100, V100'):
         build_world(policy_of(cluster=derived_text()), NODES, title="more", added=[wrong])
 
 

@@ -8,6 +8,7 @@ from cli.whatif.sources.log.run_times import RunTimes
 from cli.whatif.sources.log.runs import RecordedRun
 from cli.whatif.sources.log.submissions import Asked
 from cli.whatif.sources.played import divide, in_order
+from kube.marks import GROUP_LABEL
 from policy.submission import (
     DEFAULT_VC,
     ClassName,
@@ -68,8 +69,9 @@ class ArrivalBuilder:
         self._count(asked, run, is_counted=is_counted)
         seconds, is_predicted = self._seconds(run)
         namespace, _, name = run.gang.partition("/")
-        groups = asked.groups if asked is not None else ()
-        group = asked.group if asked is not None else run.group
+        groups = asked.groups if asked is not None else (run.group,) if run.group else ()
+        labels = asked.labels if asked is not None else run.labels
+        named = labels.get(GROUP_LABEL)
         return Arrival(
             gang=GangKey(namespace, name, run.owner),
             submitted=submitted,
@@ -83,10 +85,10 @@ class ArrivalBuilder:
             ),
             gang_min=run.gang_min,
             groups=tuple(map(GroupName, groups)),
-            charged_group=GroupName(group) if group else None,
+            charged_group=GroupName(named) if named else None,
             vc=VcName((asked.vc if asked is not None else run.vc) or DEFAULT_VC),
             leaf_type=_leaf_type(asked.leaf_type if asked is not None else run.leaf_type),
-            labels=asked.labels if asked is not None else run.labels,
+            labels=labels,
             cpu_millis=asked.cpu_millis if asked is not None else 0,
             memory_bytes=asked.memory_bytes if asked is not None else 0,
             limit_seconds=run.limit_seconds,
@@ -146,7 +148,6 @@ def _of_submission(asked: Asked) -> RecordedRun:
         asked=asked.at,
         sizes=divide(asked.leaf_cells, members=min(asked.members, asked.leaf_cells)),
         user=asked.user,
-        group=asked.group,
         vc=asked.vc,
         requested_class=asked.requested_class,
         leaf_type=asked.leaf_type,
@@ -172,7 +173,7 @@ def notes_of(counts: Counts) -> Iterator[str]:
         (
             counts.without_submission,
             "have no admission decision in the log",
-            "the groups of their users are not known",
+            "of their users' groups only the one that was charged is known",
         ),
         (counts.retried, "were refused and submitted again", "each is played once"),
     ):

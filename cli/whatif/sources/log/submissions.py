@@ -20,8 +20,6 @@ class Asked:
     at: float
     user: str
     groups: tuple[str, ...]
-    group: str | None
-    """The group that was charged."""
     vc: str
     requested_class: str
     leaf_cells: int
@@ -39,24 +37,32 @@ def read_submission(record: DecisionRecord) -> Asked | None:
     """Read a row; None for one of another kind, or without what a gang asked for."""
     details, inputs = record.details, record.inputs
     is_decision = record.service == SERVICE and record.kind == RowKind.ADMISSION
-    if not is_decision or "leafCount" not in details or not details["leafCount"]:
+    if not is_decision or not details.get("leafCount") or inputs.get("isHelper"):
         return None
+    leaf_cells, members = int(details["leafCount"]), max(1, int(inputs.get("gangSize") or 1))
+    own = max(1, int(inputs.get("ownLeafCount") or leaf_cells // members))
     return Asked(
         gang=record.subject,
         at=record.at.timestamp(),
         user=_text(details, "user"),
         groups=tuple(map(str, inputs.get("groups") or ())),
-        group=details.get("group"),
         vc=_text(details, "vc"),
         requested_class=_text(details, "requestedClass"),
-        leaf_cells=int(details["leafCount"]),
-        members=max(1, int(inputs.get("gangSize") or 1)),
+        leaf_cells=leaf_cells,
+        members=members,
         leaf_type=inputs.get("leafType"),
         labels=inputs.get("labels") or {},
-        cpu_millis=int(inputs.get("cpuMillis") or 0),
-        memory_bytes=int(inputs.get("memoryBytes") or 0),
+        cpu_millis=_of_gang(inputs, "cpuMillis", "gangCpuMillis", leaf_cells, own=own),
+        memory_bytes=_of_gang(inputs, "memoryBytes", "gangMemoryBytes", leaf_cells, own=own),
         is_refused=record.outcome == Outcome.REFUSED,
     )
+
+
+def _of_gang(inputs: Mapping[str, Any], each: str, whole: str, leaf_cells: int, *, own: int) -> int:
+    """Return what a gang requests; without a sum, its members request alike by leaf cell."""
+    if whole in inputs:
+        return int(inputs[whole])
+    return int(inputs.get(each) or 0) * leaf_cells // own
 
 
 def _text(row: Mapping[str, Any], name: str) -> str:

@@ -54,7 +54,7 @@ def test_our_own_columns_say_who_asked_for_what() -> None:
     )
     (arrival,) = _read(text)
     assert arrival.gang == GangKey("trace", "bert")
-    assert (arrival.user, arrival.groups, arrival.charged_group) == ("alice", ("vision",), "vision")
+    assert (arrival.user, arrival.groups) == ("alice", ("vision",))
     assert (arrival.requested_class, arrival.leaf_type) == ("prod", "A100")
     assert (arrival.sizes, arrival.vc) == ((4, 4, 4), "default")
 

@@ -19,7 +19,12 @@ from timemachine.model import Arrival
 _NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 _T = _NOON.timestamp()
 _DETAILS = {"user": "alice", "group": "vision", "vc": "lab", "requestedClass": "prod"}
-_INPUTS = {"groups": ["staff"], "gangSize": 2, "leafType": "A100", "labels": {"team": "x"}}
+_INPUTS: dict[str, Any] = {
+    "groups": ["staff"],
+    "gangSize": 2,
+    "leafType": "A100",
+    "labels": {"cellgate.io/group": "vision"},
+}
 
 
 def _asked(at: float, gang: str = "a/bert", **told: Any) -> Asked:
@@ -60,7 +65,7 @@ def test_a_gang_that_ran_is_known_from_both() -> None:
     assert (arrival.run_seconds, arrival.is_predicted, arrival.is_counted) == (100.0, False, True)
     assert (arrival.user, arrival.groups, arrival.charged_group) == ("alice", ("staff",), "vision")
     assert (arrival.requested_class, arrival.vc, arrival.leaf_type) == ("prod", "lab", "A100")
-    assert (arrival.sizes, arrival.labels) == ((8, 8), {"team": "x"})
+    assert (arrival.sizes, arrival.labels) == ((8, 8), _INPUTS["labels"])
     assert builder.counts.waits == [60.0]
     assert list(notes_of(builder.counts)) == []
 
@@ -77,6 +82,20 @@ def test_a_gang_that_was_refused_is_played_with_a_predicted_run_time() -> None:
     assert arrival.run_seconds == pytest.approx(50.0)
     assert arrival.sizes == (8, 8)
     assert builder.counts.never_ran == 1
+
+
+def test_of_a_run_without_a_submission_the_group_that_was_charged_is_known() -> None:
+    (arrival,), _ = _arrivals([], [_run(0.0, group="vision")])
+    assert (arrival.groups, arrival.charged_group) == (("vision",), None)
+
+
+def test_what_the_members_request_is_the_request_of_the_gang() -> None:
+    details = {**_DETAILS, "leafCount": 12}
+    inputs = {"gangSize": 3, "cpuMillis": 1000, "gangMemoryBytes": 7, "memoryBytes": 2}
+    found = read_submission(a_decision(details=details, inputs=inputs))
+    assert found is not None
+    assert (found.cpu_millis, found.memory_bytes) == (3000, 7)
+    assert read_submission(a_decision(details=details, inputs={"isHelper": True})) is None
 
 
 def test_without_any_run_an_hour_is_assumed() -> None:

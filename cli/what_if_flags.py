@@ -1,0 +1,58 @@
+"""The flags of `cellgate what-if`."""
+
+from collections.abc import Mapping
+from typing import Final
+
+from cli.options import Options, data_directory
+from cli.shared_flags import URL_FORMS, add_general, add_time
+
+WHAT_IF: Final = """\
+Play gangs of the past, of a trace, or generated ones twice: as it was, and with
+other policies, another Cluster document or more nodes. Both sides are compared:
+waits, who is refused, lowered or preempted, and how the cluster is used. The
+product's own rules, quotas, planner and engine decide; nothing is changed.
+
+With --goal, it says how many nodes bring a wait below a limit.
+
+The exit code is 0 after a play, 1 if documents or a trace have problems or the
+goal is not reached, and 2 if the call is wrong.
+
+Examples:
+  cellgate what-if --from 7d --policy queues.yaml
+  cellgate what-if --from 7d --nodes +16:A100 --html report.html
+  cellgate what-if --from 7d --nodes +64:A100 --goal vc=lab,p95=2h
+  cellgate what-if --trace philly.csv --before rules.yaml --policy new-rules.yaml"""
+
+
+def add_what_if(options: Options, environment: Mapping[str, str]) -> None:
+    """Add what differs, where the gangs are from, and what is printed."""
+    options.begin("What differs")
+    about = "Documents that replace those of the same kind"
+    options.add_files("--policy FILE…", about)
+    options.add("--cluster FILE", "Another Cluster document")
+    about = "Add nodes like those of a leaf type, such as +16:A100,+4:H100"
+    options.add("--nodes +N:TYPE,…", about)
+    about = "Find how many of --nodes are enough, such as vc=lab,p95=2h"
+    options.add("--goal GOAL", about)
+    options.begin("Where the gangs are from (default the decision log of --database-url)")
+    options.add("--database-url URL", URL_FORMS, default=_own_database(environment))
+    options.add("--file FILE", "A file that cellgate log export wrote")
+    about = "A CSV file: timestamp, duration, num_gpus and optional columns"
+    options.add("--trace FILE", about)
+    about = "A generated workload, such as days=2,load=0.9,seed=1"
+    options.add("--generate WORKLOAD", about)
+    add_time(options)
+    about = "Documents of the first side, instead of those in the log"
+    options.add_files("--before FILE…", about)
+    about = "With --trace and --generate: the leaf cells of the cluster, in nodes of 8"
+    options.add("--leaf-cells N[:TYPE]", about, default="512:gpu")
+    options.begin("Flags")
+    options.add_switch("--json", "Print JSON")
+    options.add("--html FILE", "Write a report with pictures, too")
+    add_general(options, log_level="warning")
+
+
+def _own_database(environment: Mapping[str, str]) -> str | None:
+    """Return the database of `cellgate run` on this machine, if there is one."""
+    data = data_directory(environment)
+    return f"embedded:{data / 'postgres'}" if data and (data / "postgres").is_dir() else None
