@@ -21,7 +21,7 @@ timestamp,duration,num_gpus,cluster,name,user,class
 2026-03-01T00:02:00Z,3600,16,lab,three,alice,prod
 2026-03-01T00:03:00Z,3600,8,vision,four,carol,test
 """
-_RULES = f"{HEAD}Rules\nrules: [{{user: '^alice$', occupied: '> 0', then: fail}}]\n"
+_RULES = f"{HEAD}Rules\nrules: [{{user: '^alice$', occupied: '> 16', then: fail}}]\n"
 
 
 @pytest.fixture(autouse=True)
