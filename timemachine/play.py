@@ -21,10 +21,10 @@ from extender.queue.lines.gang_places import Rank
 from extender.queue.order.facts import QueueFacts
 from policy.placement import Placement
 from policy.quotas.charge import Charge
+from policy.quotas.held_usage import HeldUsage
 from policy.rules.decision import Outcome
 from policy.submission import ClassName, GangKey, GroupName, NodeName
 from timemachine.admitted.admissions import Admissions, Admitted
-from timemachine.admitted.held_usage import HeldUsage
 from timemachine.admitted.quota_queue import QuotaQueue, WaitsForQuota
 from timemachine.figures.head_waits import HeadWaits
 from timemachine.figures.use_series import UseSeries

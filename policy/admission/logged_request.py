@@ -58,7 +58,6 @@ def encode_request(request: ChargeRequest) -> Row:
     """Encode all of a request that is neither in the details of its row, nor in the policy."""
     submission, member = request.submission, request.member
     found: Row = {
-        "owner": submission.gang.owner,
         "groups": list(submission.groups),
         "leafType": submission.leaf_type,
         "labels": dict(submission.labels),
@@ -70,9 +69,8 @@ def encode_request(request: ChargeRequest) -> Row:
         **{name: getattr(request, field) for name, field in _OPTIONS.items()},
     }
     row = {name: value for name, value in found.items() if value or value == ""}
-    if not row.get("owner"):
-        row.pop("owner", None)
-    return row | _encode_sizes(request)
+    owner = {"owner": submission.gang.owner} if submission.gang.owner else {}
+    return row | owner | _encode_sizes(request)
 
 
 def _encode_sizes(request: ChargeRequest) -> Row:

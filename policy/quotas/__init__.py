@@ -10,6 +10,7 @@ May be imported by `policy` and by every package above it.
     admission    `AdmissionDecision`: what rules and quotas decide together, in words.
     billing      Limits that a billing system sets within bounds.
     charge       A charge, the limits that apply to it, and those that it would exceed.
+    held_usage   What users and groups hold when the past is played again, in memory.
     limits       A limit, what it measures, and by how much it is exceeded.
     overflow     Gangs beyond the quotas of their group, and which of them may be raised next.
     quota_table  Which group pays for a gang, and which limits then apply.

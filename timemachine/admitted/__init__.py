@@ -1,6 +1,5 @@
 """Admission in a play: rules and quotas decide by what the gangs of the play hold.
 
 admissions   What the webhook would decide about an arrival
-held_usage   What users and groups hold, and have used: the ledger of a play
 quota_queue  Gangs that wait for quota
 """

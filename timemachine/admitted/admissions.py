@@ -10,10 +10,10 @@ from policy.admission.preview import decide, occupancy_of
 from policy.errors import RequestError
 from policy.policy import Policy
 from policy.quotas.charge import Charge
+from policy.quotas.held_usage import HeldUsage
 from policy.quotas.limits import Scope
 from policy.rules.decision import Outcome
 from policy.submission import ClassName, GangKey, Submission
-from timemachine.admitted.held_usage import HeldUsage
 from timemachine.model import Arrival
 
 _CLASS: Final = "spec.priorityClassName"

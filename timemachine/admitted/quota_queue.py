@@ -9,9 +9,9 @@ from dataclasses import dataclass
 
 from extender.queue.lines.gang_places import Rank
 from policy.quotas.charge import Charge, find_exceeded
+from policy.quotas.held_usage import HeldUsage
 from policy.quotas.limits import Limit, Scope
 from policy.submission import GangKey
-from timemachine.admitted.held_usage import HeldUsage
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -39,6 +39,8 @@ def read_submission(record: DecisionRecord) -> Asked | None:
     is_decision = record.service == SERVICE and record.kind == RowKind.ADMISSION
     if not is_decision or not details.get("leafCount") or inputs.get("isHelper"):
         return None
+    if "held" in inputs:
+        return None  # a member that was refused, of a gang that was admitted before
     leaf_cells, members = int(details["leafCount"]), max(1, int(inputs.get("gangSize") or 1))
     own = max(1, int(inputs.get("ownLeafCount") or leaf_cells // members))
     return Asked(

@@ -1,4 +1,4 @@
-"""What users and groups hold, and have used: the ledger of a play, in memory.
+"""What users and groups hold, and have used, when the past is played again: a ledger in memory.
 
 Leaf-cell-time counts as in the ledger: that within quota, in periods of UTC. Before the play
 nothing was held and nothing was used.
