@@ -8,6 +8,7 @@ admitted    Admission: rules and quotas decide by what the gangs of the play hol
 capacity    How many nodes bring a wait below a goal: which numbers to try, and the answer
 compare     Puts two runs of the same arrivals side by side
 comparison  What two runs say, side by side: the input of every report
+courses     What has happened to each arrival so far
 figures     Figures over time: use, fragments, starvation
 model       Arrivals, the world that they meet, and how each gang fared
 planned     Placing: the product's planner and engine, with a twin of the shell around them

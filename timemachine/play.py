@@ -11,7 +11,6 @@ grace or of a minimum run, a window; while gangs wait the planner also makes a s
 one moment ends come before arrivals. Equal inputs give equal runs.
 """
 
-from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from heapq import heappop, heappush
@@ -23,12 +22,14 @@ from policy.placement import Placement
 from policy.quotas.charge import Charge
 from policy.quotas.held_usage import HeldUsage
 from policy.rules.decision import Outcome
-from policy.submission import ClassName, GangKey, GroupName, NodeName
+from policy.submission import ClassName, GangKey
 from timemachine.admitted.admissions import Admissions, Admitted
 from timemachine.admitted.quota_queue import QuotaQueue, WaitsForQuota
+from timemachine.admitted.raises import Raises
+from timemachine.courses import Course, courses_of
 from timemachine.figures.head_waits import HeadWaits
 from timemachine.figures.use_series import UseSeries
-from timemachine.model import Arrival, Fate, Run, World
+from timemachine.model import Arrival, Run, World
 from timemachine.planned.gangs import PlayedGang
 from timemachine.planned.planned_gangs import PlannedGangs, RunTimesOf
 from timemachine.planned.possibility import Possibility
@@ -66,41 +67,6 @@ def play(
     return _Play(arrivals, world, on_progress, run_times).run()
 
 
-@dataclass(slots=True, eq=False)
-class _Course:
-    """What has happened to one arrival so far."""
-
-    arrival: Arrival
-    key: GangKey
-    class_name: ClassName
-    outcome: Outcome = Outcome.REFUSED
-    reason: str = ""
-    charge: Charge | None = None
-    group: GroupName | None = None
-    can_start: bool = True
-    is_lowered: bool = False
-    gang: PlayedGang | None = None
-    started: float | None = None
-    ended: float | None = None
-    nodes: tuple[NodeName, ...] = ()
-    preemptions: int = 0
-
-    def fate(self) -> Fate:
-        return Fate(
-            arrival=self.arrival,
-            outcome=self.outcome,
-            class_name=self.class_name,
-            reason=self.reason,
-            started=self.started,
-            ended=self.ended,
-            nodes=self.nodes,
-            preemptions=self.preemptions,
-            group=self.group,
-            can_start=self.can_start,
-            is_lowered=self.is_lowered,
-        )
-
-
 class _Play:
     def __init__(
         self,
@@ -111,12 +77,13 @@ class _Play:
     ) -> None:
         self._world = world
         self._on_progress = on_progress
-        self._courses = _courses(arrivals)
+        self._courses = courses_of(arrivals)
         self._of = {course.key: course for course in self._courses}
         self._arrived = 0
         self._usage = HeldUsage()
         self._admissions = Admissions(world.policy, self._usage)
         self._quota_queue = QuotaQueue(self._usage)
+        self._raises = Raises(world.policy, self._usage)
         self._possible = Possibility(world)
         self._gangs = PlannedGangs(world, run_times=run_times)
         self._ends: list[tuple[float, int, GangKey]] = []
@@ -182,6 +149,8 @@ class _Play:
         self._follow_day(now)
         for key in self._quota_queue.charge():
             self._plan(self._of[key])
+        for charge in self._raises.work():
+            self._raise(self._of[charge.gang], charge)
         self._is_again = False
         for change in self._gangs.work(now):
             course = self._of[change.gang]
@@ -196,6 +165,7 @@ class _Play:
         if now // _DAY != self._day:
             self._day = now // _DAY
             self._quota_queue.free_all()
+            self._raises.free_all()
 
     # -- arrivals
 
@@ -207,7 +177,7 @@ class _Play:
             self._arrived += 1
             self._arrive(course, now=now)
 
-    def _arrive(self, course: _Course, *, now: float) -> None:
+    def _arrive(self, course: Course, *, now: float) -> None:
         admitted = self._admissions.admit(course.arrival, course.key)
         course.outcome, course.class_name = admitted.outcome, admitted.class_name
         course.reason, course.charge = admitted.reason, admitted.charge
@@ -226,21 +196,26 @@ class _Play:
             self._await_quota(course, admitted)
         else:
             self._use.wait(course.arrival.leaf_cells, at=now)
+            if admitted.request is not None:
+                asked = course.arrival.submitted
+                self._raises.put(admitted.request, admitted.charge, asked=asked)
             self._plan(course)
 
-    def _gang(self, course: _Course, admitted: Admitted) -> PlayedGang:
-        arrival, classes = course.arrival, self._world.policy.classes
-        priority = classes.cell_priority(admitted.class_name)
+    def _gang(self, course: Course, admitted: Admitted) -> PlayedGang:
         return PlayedGang(
             key=course.key,
-            arrival=arrival,
+            arrival=course.arrival,
             class_name=admitted.class_name,
-            priority=0 if priority is None else priority,
+            priority=self._priority(admitted.class_name),
             group=course.group,
-            created=arrival.submitted,
+            created=course.arrival.submitted,
         )
 
-    def _give_up(self, course: _Course, why: str) -> None:
+    def _priority(self, class_name: ClassName) -> int:
+        priority = self._world.policy.classes.cell_priority(class_name)
+        return 0 if priority is None else priority
+
+    def _give_up(self, course: Course, why: str) -> None:
         """A gang can never start: it does not wait, and holds no charge."""
         course.can_start = False
         course.reason = f"{course.reason} {why}".strip()
@@ -249,7 +224,7 @@ class _Play:
         if course.charge is not None and course.outcome is not Outcome.QUEUED:
             self._usage.release(course.charge)
 
-    def _await_quota(self, course: _Course, admitted: Admitted) -> None:
+    def _await_quota(self, course: Course, admitted: Admitted) -> None:
         assert admitted.charge is not None
         assert admitted.request is not None
         self._gangs.run_times.submit(course.key, course.arrival, course.class_name)
@@ -262,7 +237,7 @@ class _Play:
             )
         )
 
-    def _rank(self, course: _Course) -> Rank:
+    def _rank(self, course: Course) -> Rank:
         """Rank a gang that waits for quota, in the order in which gangs wait for cells."""
         gang, arrival = course.gang, course.arrival
         assert gang is not None
@@ -281,13 +256,21 @@ class _Play:
         standing = self._gangs.planner.ranking.order.standing(facts, now=self._usage.clock)
         return float(standing.level), standing.rank, standing.asked, course.key
 
-    def _plan(self, course: _Course) -> None:
+    def _plan(self, course: Course) -> None:
         assert course.gang is not None
         self._gangs.submit(course.gang)
 
+    def _raise(self, course: Course, charge: Charge) -> None:
+        """A gang that quotas lowered gets its class."""
+        assert course.gang is not None
+        course.charge = charge
+        priority = self._priority(charge.class_name)
+        course.gang = replace(course.gang, class_name=charge.class_name, priority=priority)
+        self._gangs.rank_anew(course.gang)
+
     # -- starts and ends
 
-    def _start(self, course: _Course, places: Sequence[Placement], *, now: float) -> None:
+    def _start(self, course: Course, places: Sequence[Placement], *, now: float) -> None:
         if course.started is None:
             course.started = now
             course.nodes = tuple(dict.fromkeys(place.node for place in places))
@@ -295,7 +278,7 @@ class _Play:
         self._use.start(course.arrival.vc, places, at=now)
         self._await_end(course, now=now)
 
-    def _await_end(self, course: _Course, *, now: float) -> None:
+    def _await_end(self, course: Course, *, now: float) -> None:
         run = self._runs[course.key] = self._runs.get(course.key, 0) + 1
         seconds = seconds_of(course.arrival, course.class_name, self._world.policy.queues)
         heappush(self._ends, (now + seconds, run, course.key))
@@ -306,16 +289,18 @@ class _Play:
             if self._runs[key] == run:
                 self._end(self._of[key], now=now)
 
-    def _end(self, course: _Course, *, now: float) -> None:
+    def _end(self, course: Course, *, now: float) -> None:
         course.ended = now
         if course.gang is not None and course.gang.sizes:
             self._use.end(course.arrival.vc, self._gangs.places(course.key), at=now)
-            self._gangs.end(course.key)
+            self._gangs.end(course.key, at=now)
         if course.charge is not None:
             self._usage.release(course.charge)
+            self._raises.remove(course.key)
             self._quota_queue.free(course.charge.scopes)
+            self._raises.free(course.charge.scopes)
 
-    def _preempt(self, course: _Course, places: Sequence[Placement], *, now: float) -> None:
+    def _preempt(self, course: Course, places: Sequence[Placement], *, now: float) -> None:
         """A gang ended for another one: it is submitted again and runs from the beginning."""
         assert course.gang is not None
         course.preemptions += 1
@@ -325,17 +310,3 @@ class _Play:
         course.gang = replace(course.gang, created=now)
         self._plan(course)
         self._is_again = True
-
-
-def _courses(arrivals: Sequence[Arrival]) -> list[_Course]:
-    """Give each arrival a key of its own, in the order of submission."""
-    in_order = sorted(arrivals, key=lambda one: (one.submitted, one.gang))
-    seen: Counter[GangKey] = Counter()
-    courses: list[_Course] = []
-    for arrival in in_order:
-        seen[arrival.gang] += 1
-        again = seen[arrival.gang] - 1
-        owner = f"{arrival.gang.owner}#{again}" if again else arrival.gang.owner
-        key = replace(arrival.gang, owner=owner)
-        courses.append(_Course(arrival=arrival, key=key, class_name=arrival.requested_class))
-    return courses

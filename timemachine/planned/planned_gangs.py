@@ -20,6 +20,7 @@ from policy.queues.queues import Queues
 from policy.submission import GangKey, PodUid
 from timemachine.model import World
 from timemachine.planned.cells import WorldCells
+from timemachine.planned.current_order import CurrentOrder
 from timemachine.planned.gangs import PlayedGang
 from timemachine.planned.nodes import RoomyNodes
 from timemachine.planned.run_times import LearnedRunTimes
@@ -69,6 +70,7 @@ class PlannedGangs:
             order=GangOrder(self._rules, world.policy.classes),
             run_times=self.run_times,
         )
+        self._order = CurrentOrder(self.planner.ranking, world)
         self._shown: dict[GangKey, _Shown] = {}
         self._protected = MinimumRuns()
         self._told: dict[GangKey, float] = {}
@@ -92,6 +94,19 @@ class PlannedGangs:
         for pod in pods:
             self.planner.see(pod)
 
+    def rank_anew(self, gang: PlayedGang) -> None:
+        """A gang has another class now; it may run already."""
+        shown = self._shown[gang.key]
+        shown.gang = gang
+        self.run_times.submit(gang.key, gang.arrival, gang.class_name)
+        if shown.places:
+            self._engine.rerank({gang.key: gang.priority})
+        for uid, pod in shown.pods.items():
+            request = replace(pod.request, priority=gang.priority)
+            shown.pods[uid] = replace(pod, request=request, class_name=gang.class_name)
+            self.planner.see(shown.pods[uid])
+        self.planner.wake()
+
     def places(self, gang: GangKey) -> Sequence[Placement]:
         """Return where the members of a gang run."""
         return tuple(self._shown[gang].places)
@@ -102,9 +117,11 @@ class PlannedGangs:
         ending = self._ending[0][0] if self._ending else inf
         return min(inf if calendar is None else calendar, ending, self._protected.next_end)
 
-    def end(self, gang: GangKey, *, is_whole: bool = True) -> None:
+    def end(self, gang: GangKey, *, at: float, is_whole: bool = True) -> None:
         """End all pods of a gang that runs; not whole if others have preempted it."""
         shown = self._shown.pop(gang)
+        self._order.end(shown.gang, at=at)
+        self.run_times.now = at
         self._told.pop(gang, None)
         self._protected.end(gang)
         self.run_times.end(gang, is_whole=is_whole)
@@ -120,6 +137,7 @@ class PlannedGangs:
         self._end_victims(now)
         self._protect(now)
         self.planner.ranking.note_time(now)
+        self._order.refresh(now=now)
         has_more = True
         while has_more:
             step = self.planner.step(now=now)
@@ -153,6 +171,7 @@ class PlannedGangs:
     def _start(self, gang: GangKey, *, now: float) -> None:
         self.waiting -= 1
         self._changes.append(Change(gang=gang, is_start=True, places=self.places(gang)))
+        self._order.start(self._shown[gang].gang, at=now)
         self.run_times.start(gang)
         if self._rules.preemption.minimum_run:
             self._protected.start(gang, at=now)
@@ -180,7 +199,7 @@ class PlannedGangs:
             due, gang = heappop(self._ending)
             if self._told.get(gang) == due:  # else it has ended by itself
                 self._changes.append(Change(gang=gang, is_start=False, places=self.places(gang)))
-                self.end(gang, is_whole=False)
+                self.end(gang, at=now, is_whole=False)
 
 
 def build_engine(world: World) -> Engine:

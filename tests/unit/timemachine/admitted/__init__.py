@@ -1,0 +1,1 @@
+"""Rules and quotas in a play."""
