@@ -10,11 +10,11 @@ from dataclasses import replace
 from policy.admission.charge_request import ChargeRequest
 from policy.policy import Policy
 from policy.quotas.charge import Charge, find_exceeded
+from policy.quotas.held_usage import HeldUsage
 from policy.quotas.limits import Scope
 from policy.quotas.overflow import OverflowGang, OverflowQueue
 from policy.rules.decision import Outcome
 from policy.submission import ClassName, GangKey, Occupancy
-from timemachine.admitted.held_usage import HeldUsage
 
 
 class Raises:
