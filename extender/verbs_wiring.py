@@ -16,6 +16,7 @@ from extender.planning.held_pods import HeldPods
 from extender.planning.pending_writes import PendingWrites
 from extender.planning.planning_loop import PlanningLoop
 from extender.planning.promise_keeper import PromiseKeeper
+from extender.planning.queue_log import QueueLog
 from extender.planning.queue_order import QueueOrder
 from extender.planning.user_requests.kept_hold_writer import KeptHoldWriter
 from extender.planning.user_requests.start_wishes import StartWishes
@@ -87,6 +88,7 @@ class ExtenderVerbs:
             is_bound=cells.is_bound,
         )
         self.queue_order = _build_queue_order(state, self.planner)
+        _log_queue(state, self.planner, self.queue_order)
         self.calendar = CalendarParts(state, self.planner, self.promises)
         self.waiting = _build_waiting(state, self.planner)
         self.waiting.reservation_of = self.promises.find
@@ -176,6 +178,16 @@ def _build_queue_order(state: ExtenderState, planner: PlanningLoop) -> QueueOrde
     )
     order.on_reorder.append(planner.plan_soon)
     return order
+
+
+def _log_queue(state: ExtenderState, planner: PlanningLoop, order: QueueOrder) -> None:
+    log = QueueLog(
+        state.cluster,
+        ranking=planner.ranking,
+        reservations=planner.reservations,
+        policy=lambda: order.policy,
+    )
+    planner.on_actions.append(log.note_actions)
 
 
 def _build_waiting(state: ExtenderState, planner: PlanningLoop) -> WaitingView:

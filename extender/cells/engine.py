@@ -93,14 +93,21 @@ class Engine(EngineViews):
         now: float,
         kept: Sequence[Seat] = (),
         may_preempt: bool = True,
+        is_by_nodes: bool = False,
     ) -> Shadow | None:
         """Return when and where a gang without places could start if others end as expected.
 
-        `ends` lists the gangs whose cells it may get, the first to end first. Changes nothing.
+        `ends` lists the gangs whose cells it may get, the first to end first; with `is_by_nodes` as
+        `Shadow.ends` has them. Changes nothing.
         """
-        search = self._components.shadows
-        return search.find(
-            request, candidate_nodes, ends=ends, kept=kept, may_preempt=may_preempt, now=now
+        return self._components.shadows.find(
+            request,
+            candidate_nodes,
+            ends=ends,
+            kept=kept,
+            may_preempt=may_preempt,
+            is_by_nodes=is_by_nodes,
+            now=now,
         )
 
     def most_leaf_cells(self, request: MemberRequest) -> int | None:

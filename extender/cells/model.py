@@ -154,6 +154,11 @@ class Shadow:
     """The gang that ends last of those that it waits for; None if it waits for none."""
     drained: tuple[Seat, ...] = ()
     """Mapped cells of its VC that must become empty first, to be mapped elsewhere."""
+    ends: tuple[tuple[GangKey, float], ...] = ()
+    """The gangs that it waits for, in the order in which the search removed them, and their ends:
+    with these alone the same is found again."""
+    is_by_nodes: bool = False
+    """Whether the search removed the gangs of one node after the other."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

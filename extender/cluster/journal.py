@@ -2,18 +2,25 @@
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
 
 from extender.cells.model import NO_FACTS, Decision, Part, Place, PlacedMember, Seat, WaitFacts
-from extender.cluster import rows
+from extender.cluster import order_rows, reservation_rows, rows
+from extender.queue.order.gang_order import GangOrder
+from extender.queue.order.rank_changes import OrderChange, RankChange
+from extender.queue.reserve.model import ReservationChange
 from kube.read.nodes import KubeNode
+from policy.placement import Placement
 from policy.submission import GangKey, NodeName, PodUid
 from service.clock import Clock
+from service.memory import BoundedMap
 from state.log.epoch_journal import EpochJournal
 from state.log.log import DecisionLog
 from state.log.records import DecisionRecord, LoggedDocument, RowKind
 
 SERVICE = "extender"
+_MOST_PLANS: Final = 20_000
+"""Gangs between their plan and the lifting of their gates."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,6 +61,8 @@ class LogJournal:
         """Steps of the change under way that no row tells of yet."""
         self._is_complete = False
         """Whether the last of them completed the change."""
+        self._plans: BoundedMap[GangKey, int] = BoundedMap(_MOST_PLANS)
+        """The row that placed a gang last."""
 
     @property
     def epoch(self) -> int:
@@ -205,6 +214,8 @@ class LogJournal:
             "leafCount": request.leaf_count,
             "decision": rows.encode_decision(decision),
         }
+        if isinstance(decision, Place):
+            self._plans[request.gang] = self.sequence + 1
         self.note(
             context.kind,
             str(request.gang),
@@ -212,6 +223,75 @@ class LogJournal:
             reason,
             pod_uid=request.member,
             latency_seconds=self._clock.monotonic() - context.now,
+            details=details,
+            inputs=inputs,
+        )
+
+    # -- the queue
+
+    def follow_policy(self, content: str) -> None:
+        """Gangs are ordered and get reservations by another document, or other classes."""
+        document = LoggedDocument(kind="policy", content=content)
+        inputs = {"policy": document.hash}
+        self.note(RowKind.DOCUMENT, "queues", "followed", inputs=inputs, documents=(document,))
+
+    def rank(self, change: RankChange, order: GangOrder) -> None:
+        """A gang is ranked for the first time, or by other facts than before."""
+        decision = order_rows.encode_standing(change.standing, change.rank)
+        self.note(
+            RowKind.ORDERING,
+            str(change.gang),
+            "ranked",
+            f"in level {change.standing.level_name}",
+            details={"decision": decision},
+            inputs=order_rows.encode_rank(change, order),
+        )
+
+    def leave_order(self, gang: GangKey) -> None:
+        """A gang is not ranked any more."""
+        inputs = {"gang": rows.encode_gang(gang)}
+        self.note(RowKind.ORDERING, str(gang), "left", inputs=inputs)
+
+    def reorder(self, change: OrderChange, order: GangOrder) -> None:
+        """Many gangs are ranked anew, by numbers that they share, or by another document."""
+        decision = order_rows.encode_sum(change.gangs, change.checksum)
+        self.note(
+            RowKind.ORDERING,
+            "queue",
+            "reordered",
+            details={"decision": decision},
+            inputs=order_rows.encode_order(change, order),
+        )
+
+    def reserve(self, change: ReservationChange, reason: str) -> None:
+        """A reservation was made, has changed or has ended."""
+        one, inputs = change.after, reservation_rows.encode_change(change)
+        if change.found is not None:
+            inputs["candidates"] = self._rows.encode_candidates(change.found.search.nodes)
+        details: dict[str, Any] = {}
+        if change.is_decided:
+            details["decision"] = reservation_rows.encode_reservation(one)
+        elif one.end is not None:
+            details["end"] = str(one.end)
+        else:
+            details["reservation"] = reservation_rows.encode_body(one)
+        subject = f"entry {one.entry}" if one.entry is not None else str(one.gang)
+        self.note(RowKind.RESERVATION, subject, change.step, reason, details=details, inputs=inputs)
+
+    def release(
+        self, gang: GangKey, placements: Mapping[PodUid, Placement], *, is_whole: bool
+    ) -> None:
+        """The gates of pods are lifted; `is_whole`: of all members of the gang that have places."""
+        pods = sorted(placements)
+        inputs = {"gang": rows.encode_gang(gang), "pods": "all" if is_whole else pods}
+        decision = rows.encode_release([placements[uid] for uid in pods])
+        details = {"decision": decision, "plan": self._plans.get(gang)}
+        told = "1 gate is" if len(pods) == 1 else f"{len(pods)} gates are"
+        self.note(
+            RowKind.RELEASE,
+            str(gang),
+            "released",
+            f"{told} lifted",
             details=details,
             inputs=inputs,
         )

@@ -16,6 +16,9 @@ from extender.cells.views.listings import run_to_end
 from extender.cluster import rows
 from extender.cluster.cluster import Cluster
 from extender.cluster.journal import SERVICE, DecisionContext, NoJournal
+from extender.cluster.order_replay import OrderReplay
+from extender.cluster.reservation_replay import ReservationReplay
+from extender.cluster.rows import Row
 from policy.submission import GangKey, NodeName, PodUid
 from state.log.candidates import KnownNodes
 from state.log.epoch_journal import MissingFinder, MissingRows
@@ -137,6 +140,8 @@ class Replay:
 
     def __init__(self, *, lease_seconds: float) -> None:
         self._cluster = Cluster(lease_seconds=lease_seconds, journal=NoJournal())
+        self._order = OrderReplay()
+        self._reservations = ReservationReplay(self._cluster)
         self._known = KnownNodes()
         self._found: list[PlacedMember] = []
         self._released: list[PlacedMember] = []
@@ -147,22 +152,47 @@ class Replay:
 
     def feed(self, record: DecisionRecord) -> Difference | None:
         """Take in one row; return the difference if it holds a decision that is not repeated."""
-        match record.kind, record.outcome:
-            case RowKind.NODE, _:
+        known = self._known_now()
+        replayed = self._repeat(record)
+        if replayed is None or rows.is_same_decision(record.details["decision"], replayed):
+            return None
+        return Difference(
+            sequence=record.sequence or 0,
+            subject=record.subject,
+            logged=record.details["decision"],
+            replayed=replayed,
+            record=record,
+            known=known,
+        )
+
+    def _repeat(self, record: DecisionRecord) -> Row | None:
+        """Take in a row; return what is decided again, if it has a decision."""
+        match record.kind:
+            case RowKind.NODE:
                 self._feed_node(record)
-            case RowKind.DOCUMENT, _:
+            case RowKind.DOCUMENT if record.outcome == "followed":
+                self._order.use_policy(_content_of(record, record.inputs["policy"]))
+            case RowKind.DOCUMENT:
                 self._feed_document(record, self._text_of(record))
-            case RowKind.POD, _:
+            case RowKind.POD:
                 self._feed_pod(record)
-            case RowKind.EXPIRY, "renewed":
-                namespace, _, name = record.subject.partition("/")
-                gang = GangKey(namespace, name, record.inputs.get("owner", ""))
-                self._cluster.renew(gang, now=record.inputs["now"])
-            case RowKind.EXPIRY, _:
-                self._cluster.expire(now=record.inputs["now"])
+            case RowKind.EXPIRY:
+                self._feed_expiry(record)
+            case RowKind.ORDERING:
+                return self._order.decide(record)
+            case RowKind.RESERVATION:
+                return self._reservations.decide(record, self._order.queues, self._nodes)
             case _ if "decision" in record.details:
                 return self._decide(record)
         return None
+
+    def _feed_expiry(self, record: DecisionRecord) -> None:
+        if record.outcome != "renewed":
+            self._cluster.expire(now=record.inputs["now"])
+            return
+        namespace, _, name = record.subject.partition("/")
+        gang = GangKey(namespace, name, record.inputs.get("owner", ""))
+        self._cluster.renew(gang, now=record.inputs["now"])
 
     def _text_of(self, record: DecisionRecord) -> str | None:
         """Return the text of the cluster document that a row puts in force."""
@@ -170,12 +200,7 @@ class Replay:
         if wanted is None and record.outcome not in ("removing", "removed"):
             return None
         self._document = wanted, record.sequence or 0
-        if wanted is None:
-            return None
-        for document in record.documents:
-            if document.hash == wanted:
-                return document.content
-        raise ValueError(f"the log does not have document {wanted} any more")
+        return None if wanted is None else _content_of(record, wanted)
 
     def _feed_document(self, record: DecisionRecord, document: str | None) -> None:
         match record.outcome:
@@ -250,7 +275,17 @@ class Replay:
     def _nodes(self, encoded: object) -> Set[NodeName]:
         return cast(Set[NodeName], self._known.decode(encoded))
 
-    def _decide(self, record: DecisionRecord) -> Difference | None:
+    def _release(self, record: DecisionRecord) -> Row:
+        """Return which places the pods have whose gates are lifted."""
+        inputs, of_gang = record.inputs, self._cluster.members.of_gang
+        told = inputs["pods"]
+        pods = of_gang(GangKey(*inputs["gang"])) if told == "all" else told
+        places = (self._cluster.placement(PodUid(uid)) for uid in sorted(pods))
+        return rows.encode_release([one for one in places if one is not None])
+
+    def _decide(self, record: DecisionRecord) -> Row:
+        if record.kind == RowKind.RELEASE:
+            return self._release(record)
         inputs = record.inputs
         context = DecisionContext(
             kind=RowKind(record.kind),
@@ -263,20 +298,8 @@ class Replay:
         )
         nodes = self._nodes(inputs["candidates"])
         request = rows.decode_request(inputs["request"])
-        known = self._known_now()
         decision = self._cluster.decide(request, candidate_nodes=nodes, context=context)
-        replayed = rows.encode_decision(decision)
-        logged = record.details["decision"]
-        if rows.is_same_decision(logged, replayed):
-            return None
-        return Difference(
-            sequence=record.sequence or 0,
-            subject=record.subject,
-            logged=logged,
-            replayed=replayed,
-            record=record,
-            known=known,
-        )
+        return rows.encode_decision(decision)
 
     def _known_now(self) -> Known:
         members, (document, row) = self._cluster.members, self._document
@@ -287,6 +310,14 @@ class Replay:
             document=document,
             document_row=row,
         )
+
+
+def _content_of(record: DecisionRecord, wanted: str) -> str:
+    """Return the text of a document that a row refers to."""
+    for document in record.documents:
+        if document.hash == wanted:
+            return document.content
+    raise ValueError(f"the log does not have document {wanted} any more")
 
 
 def _priorities(record: DecisionRecord) -> dict[GangKey, int]:

@@ -233,6 +233,11 @@ def encode_decision(decision: Decision) -> Row:
     return row | {"arguments": arguments, "reason": reason.text, "wording": WORDING}
 
 
+def encode_release(placements: Sequence[Placement]) -> Row:
+    """Encode which places are written to the pods of a gang, whose gates are lifted with that."""
+    return {"is": "release", **_encode_others(placements)}
+
+
 def is_same_decision(logged: Row, replayed: Row) -> bool:
     """Tell whether a replay repeats a logged decision.
 

@@ -227,7 +227,8 @@ class Explainer:
                 records += await self._log.recent(most, subject=subject)
         except BackendError as exc:
             return {"decisions": [], "problem": f"the decision log cannot be read now: {exc}"}
-        newest = sorted(records, key=lambda record: record.at, reverse=True)[:most]
+        listed = [record for record in records if record.is_listed]
+        newest = sorted(listed, key=lambda record: record.at, reverse=True)[:most]
         return {"decisions": [show_record(record) for record in newest]}
 
 

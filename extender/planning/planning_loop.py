@@ -82,6 +82,8 @@ class PlanningLoop:
         self.reservations = self._gangs.reservations
         self.on_reservations: list[OnReservations] = []
         """Callbacks that run with reservations that have changed, and gangs that use gaps."""
+        self.on_actions: list[Callable[[Sequence[Action]], None]] = []
+        """Callbacks that run with what a step asks for, before that is done."""
         self._news = asyncio.Event()
         needs.nodes.room.on_growth.append(self._news.set)
         needs.on_change.append(self._observe_again)
@@ -303,6 +305,8 @@ class PlanningLoop:
         self.ranking.note_time(self._clock.now().timestamp())
         step = self._gangs.step(now=now)
         self._report(step, now=now)
+        for tell in self.on_actions:
+            tell(step.actions)
         for action in step.actions:
             group.create_task(self._execute(action))
         if step.has_more:

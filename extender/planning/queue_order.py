@@ -12,7 +12,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Final, NoReturn
 
 from extender.queue.order.fair_shares import Account
-from extender.queue.order.gang_order import GangOrder, VcSize
+from extender.queue.order.gang_order import BY_VC, GangOrder, VcSize
 from extender.queue.order.ranking import Ranking
 from kube.follow.policies import PolicySink
 from policy.capacity import capacity_of
@@ -29,8 +29,6 @@ logger = logging.getLogger(__name__)
 _EVERY_SECONDS: Final = 5.0
 _READ_SECONDS: Final = 30.0
 """How often the history is read."""
-_BY_VC: Final = (FactorName.SMALL_GANG, FactorName.FILL)
-_BY_RUN_TIME: Final = (FactorName.SHORT_RUN, FactorName.ASKED)
 _SOON_SECONDS: Final = 1.0
 """Until the cluster has been counted."""
 _HALF_LIVES: Final = 5
@@ -69,6 +67,8 @@ class QueueOrder:
         self._read: FairShareRules | None = None
         """The rules by which use was read so far."""
         self._read_until = datetime.fromtimestamp(0, UTC)
+        self.policy = policies.policy
+        """The policy by which gangs are ordered."""
         self._news = asyncio.Event()
         self._asks_for_use = asyncio.Event()
         self.on_reorder: list[Callable[[], None]] = []
@@ -79,6 +79,7 @@ class QueueOrder:
     def _follow(self) -> None:
         policy = self._policies.policy
         if self._order.configure(policy.queues, policy.classes):
+            self.policy = policy
             self._news.set()
             self._asks_for_use.set()
 
@@ -104,17 +105,16 @@ class QueueOrder:
     async def refresh(self) -> None:
         """Count what has changed since the last time, and move the gangs that it concerns."""
         uses = self._order.queues.uses
-        sizes = self._sizes() if any(map(uses, _BY_VC)) else {}
+        sizes = self._sizes() if any(map(uses, BY_VC)) else {}
         vcs = self._order.observe_vcs(sizes, leaf_cells=sum(self._counts().values()))
         await in_slices(self._ranking.reorder_vcs(vcs))
         are_new = False
-        if any(map(uses, _BY_RUN_TIME)):
+        if self._order.uses_run_times:
             are_new = await in_slices(self._ranking.reorder_run_times())
         accounts: list[Account] = []
         if uses(FactorName.FAIR_SHARE):
             now = self._clock.now().timestamp()
-            accounts = await in_slices(self._order.shares.refresh(now=now))
-            await in_slices(self._ranking.reorder_accounts(accounts))
+            accounts = await in_slices(self._ranking.refresh_shares(now=now))
         if vcs or accounts or are_new:
             self._tell()
 

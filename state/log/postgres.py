@@ -13,12 +13,12 @@ from state.database.database import backend_errors
 from state.database.queries import sql
 from state.history.facts import format_facts
 from state.log.positions import END, Position
-from state.log.records import OBSERVATIONS, DecisionRecord, LoggedDocument
+from state.log.records import NOT_LISTED, DecisionRecord, LoggedDocument
 from state.log.stretches import EpochStretch, Term, Wanted
 
 # SQLSTATE classes of errors that a retry does not fix: bad data, a broken constraint, too large.
 _REFUSED_CLASSES = ("22", "23", "54")
-_OBSERVATIONS: Final = sorted(OBSERVATIONS)
+_NOT_LISTED: Final = sorted(NOT_LISTED)
 
 
 class PostgresDecisions:
@@ -50,7 +50,7 @@ class PostgresDecisions:
         before: Position = END,
     ) -> list[DecisionRecord]:
         """Return the newest records older than `before`, newest first."""
-        values = (limit, with_observations, _OBSERVATIONS, before.at, before.key)
+        values = (limit, with_observations, _NOT_LISTED, before.at, before.key)
         with backend_errors("reading decisions"):
             if subject is None:
                 rows = await self._pool.fetch(sql("recent_decisions"), *values)

@@ -26,6 +26,8 @@ class RowKind(StrEnum):
     """The subject of a row. Other words are allowed, and count as decisions."""
 
     ADMISSION = "admission"
+    ORDERING = "ordering"
+    RESERVATION = "reservation"
     PLACEMENT = "placement"
     PREEMPTION = "preemption"
     BIND = "bind"
@@ -46,6 +48,8 @@ _DOCUMENT_INPUTS: Final = ("document", "policy")
 """The `inputs` of rows that are hashes of documents."""
 
 OBSERVATIONS: Final = frozenset({RowKind.NODE, RowKind.POD, RowKind.DOCUMENT, RowKind.EXPIRY})
+NOT_LISTED: Final = OBSERVATIONS | {RowKind.ORDERING}
+"""Rows that lists of decisions leave out; ranks are shown with the gangs that wait."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,9 +116,9 @@ class DecisionRecord:
     key: uuid.UUID = field(default_factory=new_key)
 
     @property
-    def is_observation(self) -> bool:
-        """Whether the row is an input of the engine rather than a decision."""
-        return self.kind in OBSERVATIONS
+    def is_listed(self) -> bool:
+        """Whether lists of decisions have the row."""
+        return self.kind not in NOT_LISTED
 
     @property
     def document_hashes(self) -> tuple[str, ...]:

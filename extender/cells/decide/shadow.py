@@ -41,24 +41,28 @@ class ShadowSearch:
         ends: Ends,
         kept: Iterable[Seat] = (),
         may_preempt: bool = True,
+        is_by_nodes: bool = False,
         now: float,
     ) -> Shadow | None:
         """Return when the gang could start and where; None if it could not even then.
 
         `kept` are the seats of other gangs of its VC that must stay usable for them. With
-        `may_preempt` it may end victims then.
+        `may_preempt` it may end victims then. With `is_by_nodes` the ends are in the order in which
+        an earlier search removed gangs by their nodes.
         """
         known = self._table.gangs.get(request.gang)
         if known is not None or refusal(self._table, request, known) is not None:
             return None
         ends, kept = list(ends), list(kept)
-        trial = _Trial(self._decider, request, candidates, may_preempt=may_preempt)
-        found = self._first_fit(trial, ends[:SHADOW_ENDS], kept, now=now)
-        if found is None and len(ends) > SHADOW_ENDS:
+        if not is_by_nodes:
             trial = _Trial(self._decider, request, candidates, may_preempt=may_preempt)
-            ends = self._node_by_node(ends)[:SHADOW_NODE_ENDS]
-            found = self._first_fit(trial, ends, kept, now=now)
-        return found
+            found = self._first_fit(trial, ends[:SHADOW_ENDS], kept, now=now)
+            if found is not None or len(ends) <= SHADOW_ENDS:
+                return found
+            ends = self._node_by_node(ends)
+        trial = _Trial(self._decider, request, candidates, may_preempt=may_preempt)
+        found = self._first_fit(trial, ends[:SHADOW_NODE_ENDS], kept, now=now)
+        return None if found is None else replace(found, is_by_nodes=True)
 
     def _node_by_node(self, ends: Sequence[tuple[GangKey, float]]) -> list[tuple[GangKey, float]]:
         """Order ends so that whole nodes become empty, the first one first.
@@ -88,7 +92,7 @@ class ShadowSearch:
         for key, end in ends:
             if seats:
                 break
-            if releases.remove(key):
+            if releases.remove(key, end):
                 time = max(time, end)
                 seats = trial.seats()
         seats = seats or trial.seats_at_last()
@@ -98,8 +102,9 @@ class ShadowSearch:
             time=time,
             seats=seats,
             nodes=tuple(node_of(self._table, seat) for seat in seats),
-            waits_for=releases.last,
+            waits_for=releases.removed[-1][0] if releases.removed else None,
             drained=releases.drained(seats),
+            ends=tuple(releases.removed),
         )
 
 
@@ -109,12 +114,12 @@ class _Releases:
     def __init__(self, table: AllocationTable, vc: Vc | None) -> None:
         self._table = table
         self._vc = vc
-        self.last: GangKey | None = None
+        self.removed: list[tuple[GangKey, float]] = []
         self._claims: dict[Claim, None] = {}
         self._unused = {rung: len(left) for rung, left in vc.unmapped.items()} if vc else {}
 
-    def remove(self, key: GangKey) -> bool:
-        """Remove what a gang holds; False if it holds nothing."""
+    def remove(self, key: GangKey, end: float) -> bool:
+        """Remove what a gang holds, which ends then; False if it holds nothing."""
         gang = self._table.gangs.get(key)
         if gang is None or not gang.slots or gang.is_preempting:
             return False
@@ -122,7 +127,7 @@ class _Releases:
             if slot.claim is not None and self._is_own(slot.claim):
                 self._claims[slot.claim] = None
         self._table.remove_held_slots(gang)
-        self.last = key
+        self.removed.append((key, end))
         return True
 
     def _is_own(self, claim: Claim) -> bool:

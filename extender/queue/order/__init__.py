@@ -6,13 +6,14 @@ What a worth is, and why every wait has a bound, is in `policy.queues`. Reading 
 documents do not belong here: `extender.planning` feeds the order. Imports: `policy` and
 `extender.queue.forecast`.
 
-explanation  Sentences about a rank, and about the gang ahead
-facts        QueueFacts: what the order knows of a gang
-fair_shares  Recent use of users and groups, and the factor that follows
-gang_order   GangOrder: levels, factors and ranks of gangs
-listing      All waiting gangs with their places in queue, level and pool
-new_places   Where gangs that do not exist yet would be
-ranking      Ranking: the ranks of the planner's gangs, and when they change
-standing     Standing: the rank of one gang, with its parts
-swaps        Swaps: two gangs of one pool exchange their places
+explanation   Sentences about a rank, and about the gang ahead
+facts         QueueFacts: what the order knows of a gang
+fair_shares   Recent use of users and groups, and the factor that follows
+gang_order    GangOrder: levels, factors and ranks of gangs
+listing       All waiting gangs with their places in queue, level and pool
+new_places    Where gangs that do not exist yet would be
+rank_changes  RankChanges: which ranks have changed, beyond what time alone does
+ranking       Ranking: the ranks of the planner's gangs, and when they change
+standing      Standing: the rank of one gang, with its parts
+swaps         Swaps: two gangs of one pool exchange their places
 """

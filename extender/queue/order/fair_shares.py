@@ -66,6 +66,10 @@ class FairShares:
         """Return the factor of an account, as of the last refresh: 1 without recent use."""
         return self._factors.get((group or "", user), 1.0)
 
+    def recall(self, account: Account, factor: float) -> None:
+        """Take over the factor of an account that is on record."""
+        self._note({account: factor})
+
     def add(self, user: str, group: str | None, *, leaf_cell_seconds: float, at: float) -> None:
         """Note use that ended about then."""
         use = self._groups.setdefault(group or "", _Group()).users.setdefault(user, _Use())

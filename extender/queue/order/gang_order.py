@@ -7,6 +7,7 @@ in use) is told to it from time to time; between two reports it answers the same
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from math import log2
+from typing import Final
 
 from extender.queue.order.facts import QueueFacts
 from extender.queue.order.fair_shares import FairShares
@@ -19,6 +20,9 @@ from policy.submission import ClassName
 
 FORMULA = "formula"
 """The name of the one part of a level with a formula."""
+BY_VC: Final = (FactorName.SMALL_GANG, FactorName.FILL)
+"""The factors that depend on the size or the use of VCs."""
+BY_RUN_TIME: Final = (FactorName.SHORT_RUN, FactorName.ASKED)
 _FILL_STEPS = 50
 
 
@@ -48,6 +52,10 @@ class GangOrder:
         self._group_levels: Mapping[str, float] = {}
         self._vcs: Mapping[str, VcSize] = {}
         self._leaf_cells = 0
+        self.version = 0
+        """Grows with every document and all classes that are used."""
+        self.uses_run_times = False
+        """Whether any rank depends on how long gangs run."""
         self._configure()
 
     def configure(self, queues: Queues, classes: Classes) -> bool:
@@ -55,6 +63,7 @@ class GangOrder:
         if (queues, classes) == (self.queues, self._classes):
             return False
         self.queues, self._classes = queues, classes
+        self.version += 1
         self._configure()
         return True
 
@@ -62,6 +71,7 @@ class GangOrder:
         self._user_levels = _level_factors(self.queues.user_levels)
         self._group_levels = _level_factors(self.queues.group_levels)
         self.shares.configure(self.queues.fair_share)
+        self.uses_run_times = any(map(self.queues.uses, BY_RUN_TIME))
 
     def observe_vcs(self, sizes: Mapping[str, VcSize], *, leaf_cells: int) -> Collection[str]:
         """Note how large VCs and the cluster are; return the VCs whose gangs may rank anew."""
@@ -75,6 +85,19 @@ class GangOrder:
             if (small and (is_resized or size.promised != _size(before, vc).promised))
             or (fill and size.fill != _size(before, vc).fill)
         ]
+
+    def size(self, vc: str) -> VcSize:
+        """Return how large a VC is, as it was told last."""
+        return _size(self._vcs, vc)
+
+    @property
+    def leaf_cells(self) -> int:
+        """The leaf cells of the cluster, as they were told last."""
+        return self._leaf_cells
+
+    def depends(self, standing: Standing, *factors: FactorName) -> bool:
+        """Tell whether the rank of a gang depends on any of some factors."""
+        return any(map(self.queues.levels[standing.level].uses, factors))
 
     def standing(self, facts: QueueFacts, *, now: float) -> Standing:
         """Return the level and the rank of a gang."""

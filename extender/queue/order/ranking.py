@@ -15,6 +15,7 @@ from extender.queue.order.facts import QueueFacts
 from extender.queue.order.fair_shares import Account
 from extender.queue.order.gang_order import GangOrder
 from extender.queue.order.listing import Ranked
+from extender.queue.order.rank_changes import RankChanges
 from extender.queue.order.standing import Standing, SwapState
 from extender.queue.order.swaps import Swaps
 from extender.queue.ports import RunTimes
@@ -48,6 +49,8 @@ class Ranking:
         self._waiting = waiting
         self.swaps = Swaps()
         """Gangs that have the places of others."""
+        self.changes = RankChanges(order)
+        """Tells which ranks have changed."""
         self.now = 0.0
         """The last time that was told, in seconds since 1970."""
         self._ranked: dict[GangKey, Ranked] = {}
@@ -79,8 +82,7 @@ class Ranking:
         place = facts if swap is None or swap.place is None else swap.place
         standing = self.order.standing(place, now=self.now)
         self._note(facts, standing if swap is None else replace(standing, swap=swap), place)
-        rank = max(standing.rank, gang.waits_since)
-        return float(standing.level), rank, standing.asked, place.gang
+        return self.changes.note(facts.gang, place, standing, behind=gang.waits_since, now=self.now)
 
     def find(self, gang: GangKey) -> Ranked | None:
         """Return the place of a gang that waits for cells."""
@@ -147,6 +149,7 @@ class Ranking:
         if known is None:
             return None
         self._leave_account(gang)
+        self.changes.forget(gang)
         return known[0]
 
     def start(self, gang: GangKey) -> None:
@@ -162,10 +165,16 @@ class Ranking:
         if self.order.shares.enter(gang, account, leaf_cells=facts.leaf_cells, ends=ends):
             self._move_accounts(self.order.shares.refresh_group(account[0], now=self.now))
 
-    def _move_accounts(self, accounts: Iterable[Account]) -> None:
+    def _move_accounts(self, accounts: Collection[Account]) -> None:
+        self.changes.begin()
         for account in accounts:
             for gang in list(self._of_account.get(account, ())):
                 self._move(gang)
+        self.changes.end(accounts=self._known(accounts), now=self.now)
+
+    def _known(self, accounts: Iterable[Account]) -> list[Account]:
+        """Return those of some accounts by whose use gangs are ranked."""
+        return [account for account in accounts if account in self._of_account]
 
     # -- changes
 
@@ -186,25 +195,44 @@ class Ranking:
 
     def reorder(self) -> Stepwise[None]:
         """Rank all waiting gangs anew: the document or the classes have changed."""
-        for gang in self._waiting.in_order():
+        version = self.order.version
+        self.changes.begin()
+        for gang in dict.fromkeys([*self._waiting.in_order(), *self._ranked]):
             self._move(gang)
             self.on_reorder(gang)
             yield
+        vcs = dict.fromkeys(facts.vc for facts, _ in self._ranked.values())
+        self.changes.end(accounts=self._of_account, vcs=vcs, by_version=version, now=self.now)
+
+    def refresh_shares(self, *, now: float) -> Stepwise[list[Account]]:
+        """Count recent use, and rank the gangs anew that it concerns.
+
+        Return the accounts whose factor has changed.
+        """
+        self.changes.begin()
+        accounts = yield from self.order.shares.refresh(now=now)
+        yield from self.reorder_accounts(accounts)
+        self.changes.end(now=self.now)
+        return accounts
 
     def reorder_accounts(self, accounts: Collection[Account]) -> Stepwise[None]:
         """Rank the waiting gangs of some accounts anew."""
+        self.changes.begin()
         for account in accounts:
             for gang in list(self._of_account.get(account, ())):
                 self._move(gang)
                 yield
+        self.changes.end(accounts=self._known(accounts), now=self.now)
 
     def reorder_vcs(self, vcs: Collection[str]) -> Stepwise[None]:
         """Rank the waiting gangs of some VCs anew."""
-        for gang in self._waiting.in_order() if vcs else ():
+        self.changes.begin()
+        for gang in list(self._ranked) if vcs else ():
             known = self._ranked.get(gang)
             if known is not None and known[0].vc in vcs:
                 self._move(gang)
                 yield
+        self.changes.end(vcs=vcs, now=self.now)
 
     def reorder_run_times(self) -> Stepwise[bool]:
         """Rank the waiting gangs anew whose run times are expected to be others than before.

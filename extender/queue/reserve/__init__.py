@@ -20,6 +20,7 @@ reservations  Reservations: which gangs have one, when it is made, moved and end
 room_bounds   Which waiting gangs cannot start now, by arithmetic alone
 sentences     Sentences about reservations, for their owners
 shadow_times  When and where a gang can start if the gangs that run end as expected
+steps         What a reservation becomes with the cells that a search has found
 turns         Whose turn it is to get a reservation, where pools share cells
 useful_cells  For which gangs reserved cells are of use
 """

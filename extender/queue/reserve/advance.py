@@ -16,20 +16,21 @@ or else `runTime.cap`, stands for R of j.
 """
 
 from collections.abc import Callable, Collection, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from extender.cells.model import OPPORTUNISTIC, MemberRequest
 from extender.queue.model import StepResult
 from extender.queue.ports import Cells, Nodes
 from extender.queue.reserve.calendar import Calendar
 from extender.queue.reserve.model import (
+    FoundCells,
     Reservation,
     ReservationEnd,
-    Slip,
-    SlipCause,
+    ReservationStep,
     entry_key,
 )
 from extender.queue.reserve.shadow_times import ShadowTimes
+from extender.queue.reserve.steps import exchanged_for, made_for, moved_for
 from extender.queue.seen_gangs import SeenGangs
 from policy.queues.pools import Pool
 from policy.queues.windows import AdvanceReservation
@@ -44,7 +45,7 @@ class ReservationBook:
     """The reservations of gangs and entries together, and how they are changed."""
 
     in_force: Callable[[], list[Reservation]]
-    put: Callable[[Reservation], None]
+    put: Callable[[Reservation, ReservationStep, FoundCells | None], None]
     finish: Callable[[GangKey, ReservationEnd], None]
     check_promise: Callable[[Reservation, Collection[GangKey]], None]
     """Notes a slip if gangs still hold cells when their use was promised."""
@@ -100,44 +101,21 @@ class AdvanceReservations:
             if before is not None:
                 self._book.finish(before.gang, ReservationEnd.NO_ROOM)
         elif before is None:
-            self._book.put(found)
+            self._book.put(made_for(entry, found), ReservationStep.MADE, found)
         else:
-            slip = Slip(
-                at=self._calendar.now,
-                before=before.promised,
-                promised=before.promised,
-                cause=SlipCause.CELLS_LOST,
-                gang=found.waits_for,
-                nodes=lost,
-            )
-            self._book.put(_on_cells_of(before, found, slips=(*before.slips, slip)))
+            after = moved_for(before, entry, found, lost=lost)
+            self._book.put(after, ReservationStep.MOVED, found)
 
     def _search(
         self, entry: AdvanceReservation, *, ending: Collection[GangKey] | None = None
-    ) -> Reservation | None:
+    ) -> FoundCells | None:
         key, now = entry_key(entry.name), self._calendar.now
         closed = self._calendar.closed_between(max(now, entry.begins), entry.ends)
-        shadow = self._shadows.search(
+        return self._shadows.search(
             _request(entry),
             [one for one in self._book.in_force() if one.gang != key],
             ending=ending,
             nodes=self._nodes.suiting((), without=closed),
-        )
-        if shadow is None:
-            return None
-        return Reservation(
-            gang=key,
-            pool=Pool(entry.vc, entry.leaf_type),
-            domain=entry.vc,
-            priority=_request(entry).priority,
-            seats=shadow.seats,
-            drained=shadow.drained,
-            nodes=shadow.nodes,
-            made_at=now,
-            first_promised=entry.begins,
-            promised=entry.begins,
-            deadline=entry.begins,
-            waits_for=shadow.waits_for,
         )
 
     # -- reviewing
@@ -180,10 +158,11 @@ class AdvanceReservations:
         found = self._search(entry, ending=late)
         if found is None:
             return False
-        holders = self._cells.view_seats(found.domain, found.kept).holders
+        after = exchanged_for(one, entry, found)
+        holders = self._cells.view_seats(after.domain, after.kept).holders
         is_better = set(self._late(entry, holders)) < set(late)
         if is_better:
-            self._book.put(_on_cells_of(one, found, slips=one.slips))
+            self._book.put(after, ReservationStep.EXCHANGED, found)
         return is_better
 
     def _late(self, entry: AdvanceReservation, holders: Iterable[GangKey]) -> list[GangKey]:
@@ -217,8 +196,3 @@ def _is_for(one: Reservation, entry: AdvanceReservation) -> bool:
     has_size = sizes == [entry.leaf_cells] * entry.members
     is_there = one.pool == Pool(entry.vc, entry.leaf_type)
     return has_size and is_there and one.deadline == entry.begins
-
-
-def _on_cells_of(one: Reservation, found: Reservation, *, slips: tuple[Slip, ...]) -> Reservation:
-    """Return a reservation on other cells."""
-    return replace(found, made_at=one.made_at, promised=one.promised, slips=slips)

@@ -23,7 +23,7 @@ from extender.queue.model import StepResult
 from extender.queue.order.ranking import Ranking
 from extender.queue.ports import Cells, Nodes, RunTimes
 from extender.queue.queued_gang import QueuedGang
-from extender.queue.reserve.model import Reservation
+from extender.queue.reserve.model import Reservation, ReservationStep
 from extender.queue.seen_gangs import SeenGangs
 from policy.queues.durations import format_duration
 from policy.queues.queues import DefragmentationMode, DefragmentationRules, Queues
@@ -70,7 +70,7 @@ class Kept(Protocol):
     def in_force(self) -> list[Reservation]:
         """Return all reservations."""
 
-    def put(self, one: Reservation) -> None:
+    def put(self, one: Reservation, step: ReservationStep) -> None:
         """Change a reservation."""
 
 
@@ -213,9 +213,8 @@ class Defragmentation:
         self._next[one.gang] = self._now + grace + _PATIENCE_SECONDS
         # From now on no gang uses the gap: the moved ones would come back, and be moved again.
         deadline = min(one.deadline, self._now)
-        self._reservations.put(
-            replace(one, seats=moves.seats, drained=(), nodes=moves.nodes, deadline=deadline)
-        )
+        after = replace(one, seats=moves.seats, drained=(), nodes=moves.nodes, deadline=deadline)
+        self._reservations.put(after, ReservationStep.CLEARED)
         gang.moved = {
             uid: victim for victim in moves.gangs for uid in sorted(self._cells.members_of(victim))
         }

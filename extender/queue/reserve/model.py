@@ -1,14 +1,12 @@
 """Reservations, and what became of the start that each promised. Immutable."""
 
-from dataclasses import dataclass, replace
+from collections.abc import Collection
+from dataclasses import dataclass
 from enum import StrEnum
 
-from extender.cells.model import Seat
+from extender.cells.model import MemberRequest, Seat, Shadow
 from policy.queues.pools import Pool
 from policy.submission import GangKey, NodeName, VcName
-
-_NEW_SLIP_SHARE = 0.25
-"""A gang that runs on and on is one slip, until the wait has grown by this share."""
 
 
 def entry_key(name: str) -> GangKey:
@@ -114,16 +112,60 @@ class Reservation:
         return (*self.seats, *self.drained)
 
 
-def with_overrun(one: Reservation, slip: Slip) -> Reservation:
-    """Return a reservation with another slip; it may go on with an earlier one.
+class ReservationStep(StrEnum):
+    """What has become of a reservation. Logged: values do not change."""
 
-    What is expected of a gang that is late may be over every few seconds, for days, and two such
-    gangs may take turns.
-    """
-    least = _NEW_SLIP_SHARE * (slip.at - one.made_at)
-    for place, known in reversed(list(enumerate(one.slips))):
-        if (known.cause, known.gang) == (slip.cause, slip.gang) and slip.at - known.at < least:
-            longer = replace(known, promised=slip.promised)
-            slips = (*one.slips[:place], longer, *one.slips[place + 1 :])
-            return replace(one, slips=slips)
-    return replace(one, slips=(*one.slips, slip))
+    MADE = "made"
+    MOVED = "moved"
+    """It has other cells, because it lost some."""
+    EXCHANGED = "exchanged"
+    """It has other cells, because the gang starts sooner there."""
+    CLEARED = "cleared"
+    """It has cells from which opportunistic gangs are moved."""
+    GATHERED = "gathered"
+    """It has cells that became free, in exchange for cells in use."""
+    SLIPPED = "slipped"
+    """The promised start was put off: a gang runs longer than expected."""
+    RERANKED = "reranked"
+    """Its gang has another priority."""
+    TAKEN_OVER = "taken-over"
+    """An earlier leader made it."""
+    ENDED = "ended"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CellSearch:
+    """What a search for the cells of a reservation was given, beside the ends of gangs."""
+
+    request: MemberRequest
+    nodes: Collection[NodeName]
+    kept: tuple[Seat, ...]
+    """Cells that are reserved for others."""
+    may_preempt: bool
+    now: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FoundCells:
+    """The cells that a search has found, and what it was given."""
+
+    shadow: Shadow
+    search: CellSearch
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReservationChange:
+    """One step of a reservation, with all that it depended on."""
+
+    step: ReservationStep
+    after: Reservation
+    at: float
+    found: FoundCells | None = None
+    """The cells that it has since then, if these were searched."""
+    ends: tuple[tuple[GangKey, float], ...] = ()
+    """Of a slip: when the gangs on its cells are expected to end, the last one last."""
+
+    @property
+    def is_decided(self) -> bool:
+        """Whether it follows from a search for cells, or from expected ends, that are known."""
+        return self.found is not None or bool(self.ends)

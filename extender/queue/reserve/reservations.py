@@ -40,7 +40,7 @@ The leader's loop must not be blocked, so that one step searches at most one sha
 without a result is left out for a while.
 """
 
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import replace
 from math import inf
 
@@ -52,16 +52,29 @@ from extender.queue.queued_gang import QueuedGang
 from extender.queue.reserve.advance import AdvanceReservations, ReservationBook
 from extender.queue.reserve.calendar import Calendar
 from extender.queue.reserve.defragmentation import Defragmentation
-from extender.queue.reserve.ends import deadline_of
 from extender.queue.reserve.gaps import Gaps
-from extender.queue.reserve.gathering import gathered, known_time, on_cells
-from extender.queue.reserve.model import Reservation, ReservationEnd, Slip, SlipCause, with_overrun
+from extender.queue.reserve.gathering import gather
+from extender.queue.reserve.model import (
+    FoundCells,
+    Reservation,
+    ReservationChange,
+    ReservationEnd,
+    ReservationStep,
+)
 from extender.queue.reserve.shadow_times import ShadowTimes
+from extender.queue.reserve.steps import (
+    LEAST_SLIP_SECONDS,
+    gathered_on,
+    known_time,
+    made,
+    moved,
+    on_cells,
+    overrun,
+)
 from extender.queue.reserve.turns import Turns
 from extender.queue.reserve.useful_cells import awaited, is_vain, suits, surplus
 from extender.queue.seen_gangs import SeenGangs
 from extender.queue.waiting_gangs import WaitingGangs
-from policy.queues.pools import pool_of
 from policy.queues.queues import Queues
 from policy.submission import GangKey, NodeName, VcName
 
@@ -70,8 +83,6 @@ _UNUSED_SECONDS = 60.0
 """How long cells stay reserved that are free and not used, or whose gang does not wait."""
 _BACK_SECONDS = 10.0
 """A clock that goes back by less is corrected all the time."""
-_LEAST_SLIP_SECONDS = 30.0
-"""A start that is put off by less is no slip."""
 
 
 class Reservations:
@@ -124,6 +135,8 @@ class Reservations:
         """Which other gangs could run elsewhere."""
         self._changed: dict[tuple[GangKey, float], Reservation] = {}
         """By gang and when they were made."""
+        self.on_change: Callable[[ReservationChange], None] = lambda _: None
+        """Called with each change at once, before anything else changes."""
         self.is_open = True
         """Whether reservations may be made: not before those of earlier leaders are known."""
 
@@ -141,6 +154,8 @@ class Reservations:
     def restore(self, reservations: Iterable[Reservation]) -> None:
         """Take over the reservations of an earlier leader, in place of all that are known."""
         known, self._of = self._of, {one.gang: one for one in reservations}
+        for one in self._of.values():
+            self.on_change(self._change(one, ReservationStep.TAKEN_OVER))
         for gang in {**known, **self._of}:
             self._note_change(gang)
 
@@ -204,11 +219,12 @@ class Reservations:
         for one in [one for one in self._of.values() if one.domain in freed]:
             gang = self._seen.find(one.gang)
             if gang is not None and self._shadows.is_ready(gang):
-                better = gathered(
+                found = gather(
                     one, gang, cells=self._cells, shadows=self._shadows, beside=self._of.values()
                 )
-                if better is not None:
-                    self._note(better)  # what it leaves, if anything, became free just now
+                if found is not None:  # what it leaves, if anything, became free just now
+                    after = gathered_on(one, found.shadow)
+                    self._note(self._change(after, ReservationStep.GATHERED, found))
 
     def _review(self, one: Reservation) -> None:
         """End a reservation that is of no use, and note whether its promise can be kept."""
@@ -223,7 +239,7 @@ class Reservations:
             return self._finish(one.gang, ReservationEnd.CHANGED)
         if gang.first.request.priority != one.priority:  # its class has another one now
             one = replace(one, priority=gang.first.request.priority)
-            self.put(one)
+            self.put(one, ReservationStep.RERANKED)
         if not self._queues.reservation.sticky and not self._is_head(one):
             self._finish(one.gang, ReservationEnd.OUTRANKED)
             return
@@ -249,19 +265,11 @@ class Reservations:
         """Put the promised start off if it is over and gangs still hold reserved cells."""
         if one.promised is None or self._now < one.promised or not holders:
             return
-        last, end = self._shadows.ends.in_order(holders, now=self._now)[-1]
-        promised = end if end < inf else None
-        if promised is not None and promised - one.promised < _LEAST_SLIP_SECONDS:
-            return
-        slip = Slip(
-            at=self._now,
-            before=one.promised,
-            promised=promised,
-            cause=SlipCause.OVERRUN,
-            gang=last,
-        )
-        self.put(with_overrun(replace(one, promised=promised, waits_for=last), slip))
-        self._late[one.gang] = None
+        ends = tuple(self._shadows.ends.in_order(holders, now=self._now))
+        late = overrun(one, ends, now=self._now)
+        if late is not None:
+            self.put(late, ReservationStep.SLIPPED, ends=ends)
+            self._late[one.gang] = None
 
     # -- making and moving
 
@@ -295,57 +303,28 @@ class Reservations:
         return one.gang in self._waiting.first_of(one.pool, self._queues.reservation.per_pool)
 
     def _make(self, gang: QueuedGang) -> None:
-        shadow = self._shadows.find(gang, beside=self._of.values())
-        if shadow is None or shadow.waits_for is None or is_vain(gang, shadow):
-            is_alone = shadow is not None or not self._of
+        found = self._shadows.find(gang, beside=self._of.values())
+        if found is None or found.shadow.waits_for is None or is_vain(gang, found.shadow):
+            is_alone = found is not None or not self._of
             is_blocked = not is_alone and self._shadows.find(gang, beside=()) is not None
             self._turns.note_refused(gang.key, is_blocked=is_blocked)
             return
-        pool = pool_of(gang.first.request)
-        self._turns.note_made(gang.key, pool)
-        promised = known_time(shadow.time)
-        self.put(
-            Reservation(
-                gang=gang.key,
-                pool=pool,
-                domain=self._cells.domain(gang.first.request),
-                priority=gang.first.request.priority,
-                seats=shadow.seats,
-                drained=shadow.drained,
-                nodes=shadow.nodes,
-                made_at=self._now,
-                first_promised=promised,
-                promised=promised,
-                deadline=self._deadline(shadow.time),
-                waits_for=shadow.waits_for,
-            )
-        )
+        domain = self._cells.domain(gang.first.request)
+        one = made(found, domain=domain, longest=self._queues.run_time.longest)
+        self._turns.note_made(gang.key, one.pool)
+        self.put(one, ReservationStep.MADE, found)
         self._note_change(gang.key)
 
     def _move(self, one: Reservation, gang: QueuedGang, nodes: tuple[NodeName, ...]) -> None:
         """Reserve other cells for a gang that lost some."""
-        shadow = self._shadows.find(gang, beside=self._of.values())
-        if shadow is None:
+        found = self._shadows.find(gang, beside=self._of.values())
+        if found is None:
             self._turns.note_refused(one.gang)
             self._finish(one.gang, ReservationEnd.NO_ROOM)
             return
-        promised = known_time(shadow.time)
-        slip = Slip(
-            at=self._now,
-            before=one.promised,
-            promised=promised,
-            cause=SlipCause.CELLS_LOST,
-            gang=shadow.waits_for,
-            nodes=nodes,
-        )
-        self.put(
-            replace(
-                on_cells(one, shadow),
-                domain=self._cells.domain(gang.first.request),
-                deadline=self._deadline(shadow.time),
-                slips=(*one.slips, slip),
-            )
-        )
+        domain, longest = self._cells.domain(gang.first.request), self._queues.run_time.longest
+        after = moved(one, found, domain=domain, lost=nodes, longest=longest)
+        self.put(after, ReservationStep.MOVED, found)
 
     def _exchange(self, one: Reservation, gang: QueuedGang) -> None:
         """Reserve other cells for a gang whose start was put off, if it can start sooner there."""
@@ -353,24 +332,39 @@ class Reservations:
         old = [
             key for key in self._cells.holders(one.domain) if started.get(key, inf) <= one.deadline
         ]
-        shadow = self._shadows.find(gang, beside=self._of.values(), ending=old)
+        found = self._shadows.find(gang, beside=self._of.values(), ending=old)
         last = inf if one.promised is None else one.promised
-        if shadow is not None and shadow.time < last - _LEAST_SLIP_SECONDS:
-            self.put(on_cells(one, shadow))
+        if found is not None and found.shadow.time < last - LEAST_SLIP_SECONDS:
+            self.put(on_cells(one, found.shadow), ReservationStep.EXCHANGED, found)
 
-    def _deadline(self, shadow: float) -> float:
-        return deadline_of(shadow, longest=self._queues.run_time.longest, now=self._now)
-
-    def put(self, one: Reservation) -> None:
+    def put(
+        self,
+        one: Reservation,
+        step: ReservationStep,
+        found: FoundCells | None = None,
+        *,
+        ends: tuple[tuple[GangKey, float], ...] = (),
+    ) -> None:
         """Make or change a reservation; what it leaves may help others."""
         before = self._of.get(one.gang)
-        self._note(one)
+        self._note(self._change(one, step, found, ends=ends))
         if before is not None and before.kept != one.kept:
             self._wake_bound(before)
 
-    def _note(self, one: Reservation) -> None:
-        self._of[one.gang] = one
-        self._changed[one.gang, one.made_at] = one
+    def _note(self, change: ReservationChange) -> None:
+        one = change.after
+        self._of[one.gang] = self._changed[one.gang, one.made_at] = one
+        self.on_change(change)
+
+    def _change(
+        self,
+        one: Reservation,
+        step: ReservationStep,
+        found: FoundCells | None = None,
+        *,
+        ends: tuple[tuple[GangKey, float], ...] = (),
+    ) -> ReservationChange:
+        return ReservationChange(step=step, after=one, at=self._now, found=found, ends=ends)
 
     def _note_change(self, gang: GangKey) -> None:
         """Make the planner look at a gang again: with a reservation it is planned like no other."""
@@ -384,7 +378,8 @@ class Reservations:
         if one is None:
             return
         self._idle_since.pop(gang, None)
-        self._changed[gang, one.made_at] = replace(one, end=end, ended_at=self._now)
+        one = self._changed[gang, one.made_at] = replace(one, end=end, ended_at=self._now)
+        self.on_change(self._change(one, ReservationStep.ENDED))
         self._turns.note_ended()
         self._note_change(gang)
         self._wake_bound(one)

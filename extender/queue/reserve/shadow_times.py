@@ -2,14 +2,14 @@
 
 from collections.abc import Collection, Iterable
 
-from extender.cells.model import MemberRequest, Shadow
+from extender.cells.model import MemberRequest
 from extender.queue.member_places import first_request
 from extender.queue.model import StepResult
 from extender.queue.ports import Cells, Nodes, RunTimes
 from extender.queue.queued_gang import QueuedGang
 from extender.queue.reserve.calendar import Calendar
 from extender.queue.reserve.ends import ExpectedEnds
-from extender.queue.reserve.model import Reservation
+from extender.queue.reserve.model import CellSearch, FoundCells, Reservation
 from policy.submission import GangKey, NodeName
 
 _TRIES = 3
@@ -52,7 +52,7 @@ class ShadowTimes:
         *,
         beside: Collection[Reservation],
         ending: Collection[GangKey] | None = None,
-    ) -> Shadow | None:
+    ) -> FoundCells | None:
         """Return when a gang can start if these gangs end, by default all of its domain.
 
         It leaves advance reservations and maintenance windows alone that it would run into.
@@ -65,20 +65,21 @@ class ShadowTimes:
         others = [one for one in beside if one.gang != gang.key and one.entry not in covered]
         kept = [one for one in others if one.entry is None]
         for _ in range(_TRIES):
-            shadow = self.search(
+            found = self.search(
                 request,
                 kept,
                 ending=ending,
                 nodes=self._nodes.suiting(gang.node_wishes(), without=closed),
                 may_preempt=gang.first.may_preempt,
             )
-            if shadow is None:
+            if found is None:
                 return None
+            shadow = found.shadow
             met = [one for one in others if one not in kept and shadow.time + run > one.deadline]
             windows = self._calendar.closed_between(shadow.time, shadow.time + run)
             late = {node: windows[node] for node in shadow.nodes if node in windows}
             if not met and not late:
-                return shadow
+                return found
             kept, closed = [*kept, *met], {**closed, **late}
         return None
 
@@ -90,7 +91,7 @@ class ShadowTimes:
         nodes: Collection[NodeName],
         ending: Collection[GangKey] | None = None,
         may_preempt: bool = True,
-    ) -> Shadow | None:
+    ) -> FoundCells | None:
         """Return when a request can be met on some nodes beside reservations of its domain."""
         domain, now = self._cells.domain(request), self._calendar.now
         beside = [one for one in beside if one.domain == domain]
@@ -98,11 +99,19 @@ class ShadowTimes:
         # What they give up is reserved in advance for others.
         taken = [one.kept for one in beside if one.entry is not None]
         out = {gang for seats in taken for gang in self._cells.view_seats(domain, seats).holders}
-        return self._cells.shadow(
+        search = CellSearch(
+            request=request,
+            nodes=nodes,
+            kept=tuple(seat for one in beside for seat in one.kept),
+            may_preempt=may_preempt,
+            now=now,
+        )
+        shadow = self._cells.shadow(
             request,
             ends=self.ends.in_order((one for one in holders if one not in out), now=now),
             candidate_nodes=nodes,
             may_preempt=may_preempt,
             now=now,
-            kept=[seat for one in beside for seat in one.kept],
+            kept=search.kept,
         )
+        return None if shadow is None else FoundCells(shadow=shadow, search=search)

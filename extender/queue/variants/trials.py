@@ -141,7 +141,8 @@ class Trials:
         if request is not None and not self.cells.is_ready(request):
             yield from self._prepare(request)
         with assume():
-            return self._shadows.find(gang, beside=self._reservations.in_force())
+            found = self._shadows.find(gang, beside=self._reservations.in_force())
+            return None if found is None else found.shadow
 
 
 def starts_at(shadow: Shadow | None) -> float:

@@ -59,7 +59,7 @@ class MemoryDecisions:
             for record in self.records
             if subject in (None, record.subject)
             and Position.of(record) < before
-            and (with_observations or not record.is_observation)
+            and (with_observations or record.is_listed)
         )
         return _newest(found, limit)
 

@@ -12,7 +12,13 @@ from extender.outcomes.pod_events import PodEvents
 from extender.planning.promise_keeper import PromiseKeeper
 from extender.planning.promise_rows import from_row, to_row
 from extender.queue.model import StepResult
-from extender.queue.reserve.model import Reservation, ReservationEnd, Slip, SlipCause
+from extender.queue.reserve.model import (
+    Reservation,
+    ReservationEnd,
+    ReservationStep,
+    Slip,
+    SlipCause,
+)
 from extender.queue.reserve.reservations import Reservations
 from policy.queues.pools import Pool
 from policy.submission import GangKey, NodeName, VcName
@@ -152,7 +158,7 @@ async def test_a_promise_that_another_one_replaced_ends_in_the_ledger() -> None:
     world.store.rows[old.gang, old.made_at] = old
     new = replace(MADE, made_at=3000.0)
     async with world.leading():
-        world.reservations.put(new)
+        world.reservations.put(new, ReservationStep.MADE)
         world.keeper.report([new], [])
         world.store.fails = False
         assert await world.keeper._read()
@@ -165,7 +171,7 @@ async def test_a_promise_that_another_one_replaced_ends_in_the_ledger() -> None:
 
 async def test_a_promise_that_ended_before_the_ledger_was_read_is_reported() -> None:
     world = World()
-    world.reservations.put(MADE)
+    world.reservations.put(MADE, ReservationStep.MADE)
     world.reservations.note_gone(LARGE)
     async with world.leading():
         step = StepResult()
