@@ -1,5 +1,6 @@
 """The result of a replay, as text for people and as JSON for programs. Pure."""
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -13,8 +14,8 @@ from state.log.records import DecisionRecord
 from webhook.records.replay import AdmissionReport
 
 NOT_DECIDED: Final = (
-    "the order of the queue",
-    "reservations",
+    "which gang is planned next",
+    "when reservations are looked at, and why they end",
 )
 """What a replay does not decide again yet."""
 
@@ -78,7 +79,7 @@ def format_summary(results: Sequence[EpochResult], admissions: AdmissionReport) 
     decisions = sum(report.decisions for report in reports) + admissions.decisions
     different = sum(report.different for report in reports) + admissions.different
     if admissions.is_identical and all(report.is_identical for report in reports):
-        yield f"identical: {counted(decisions, 'decision')}"
+        yield f"identical: {counted(decisions, 'decision')}{_kinds(reports, admissions)}"
     else:
         missing = sum(report.missing_rows for report in reports)
         stopped = sum(report.stopped is not None for report in reports)
@@ -88,6 +89,15 @@ def format_summary(results: Sequence[EpochResult], admissions: AdmissionReport) 
             f"{counted(stopped, 'epoch')} not replayed to the end"
         )
     yield f"not decided again yet: {', '.join(NOT_DECIDED)}"
+
+
+def _kinds(reports: Sequence[Report], admissions: AdmissionReport) -> str:
+    """Say of which kinds the decisions are, if there are several."""
+    found = sum((report.of_kind for report in reports), Counter[str]())
+    if admissions.decisions:
+        found["admission"] += admissions.decisions
+    told = ", ".join(f"{kind} {count:,}" for kind, count in sorted(found.items()))
+    return f" ({told})" if len(found) > 1 else ""
 
 
 def to_json(results: Sequence[EpochResult], admissions: AdmissionReport) -> dict[str, Any]:
@@ -116,6 +126,7 @@ def _epoch_json(result: EpochResult) -> dict[str, Any]:
         "beganBeforeFrom": result.began_early,
         "rows": report.rows,
         "decisions": report.decisions,
+        "decisionsOfKind": dict(sorted(report.of_kind.items())),
         "identical": report.is_identical,
         "different": report.different,
         "missingRows": report.missing_rows,

@@ -76,7 +76,7 @@ class OrderReplay:
 
     def _rank(self, inputs: Mapping[str, Any]) -> Row:
         gang = GangKey(*inputs["gang"])
-        place = decode_facts(GangKey(*inputs.get("placeOf", gang)), inputs["facts"])
+        place = decode_facts(GangKey(*inputs.get("placeOf", inputs["gang"])), inputs["facts"])
         if "share" in inputs:
             self._order.shares.recall(_account(place), inputs["share"])
         if "vc" in inputs:

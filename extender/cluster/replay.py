@@ -5,6 +5,7 @@ the logged one. With the same program all decisions are equal; with another prog
 show what that program would have decided.
 """
 
+from collections import Counter
 from collections.abc import AsyncIterable, Callable, Iterator, Mapping, Set
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -69,6 +70,8 @@ class Report:
     epoch: int
     rows: int = 0
     decisions: int = 0
+    of_kind: Counter[str] = field(default_factory=Counter)
+    """The decisions by the kinds of their rows."""
     different: int = 0
     """How many decisions the replay did not repeat."""
     differences: list[Difference] = field(default_factory=list)
@@ -128,7 +131,9 @@ def _count(report: Report, record: DecisionRecord, difference: Difference | None
     report.rows += 1
     report.first_at = report.first_at or record.at
     report.last_at = record.at
-    report.decisions += "decision" in record.details
+    if "decision" in record.details:
+        report.decisions += 1
+        report.of_kind[record.kind] += 1
     if difference is not None:
         report.different += 1
         if len(report.differences) < _MOST_DIFFERENCES:

@@ -67,6 +67,14 @@ def _check_factor(value: object) -> str:
     return str(value)
 
 
+def _from_pairs(value: object) -> object:
+    """Read levels as the content of a policy has them."""
+    if isinstance(value, list) and all(isinstance(one, list) and len(one) == 2 for one in value):
+        names = [name for name, _ in value]
+        return dict(value) if all(isinstance(name, str) for name in names) else value
+    return value
+
+
 def _number(*, least: float, most: float) -> BeforeValidator:
     """Make a check of a number that may be written without a decimal point."""
 
@@ -88,6 +96,7 @@ FactorField = Annotated[str, BeforeValidator(_check_factor)]
 LevelsField = Annotated[
     dict[CheckedName, Annotated[list[CheckedName], Field(max_length=MAX_NAMES)]],
     # A list of pairs, because the order of its keys has a meaning.
+    BeforeValidator(_from_pairs),
     PlainSerializer(lambda levels: [[name, members] for name, members in levels.items()]),
 ]
 FormulaField = Annotated[

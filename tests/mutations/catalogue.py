@@ -34,6 +34,7 @@ from extender.cells.state.undo import Trial
 from extender.cells.views import invariants
 from extender.cells.views.listings import Stepwise
 from tests.mutations.mutation import Mutation, Test, always, none, nothing
+from tests.mutations.replayed import REPLAYED
 from tests.property import test_engine_histories as histories
 from tests.unit.extender.cells import test_engine as engines
 from tests.unit.extender.cells import test_guarantees as guarantees
@@ -391,4 +392,6 @@ MUTATIONS = (
             ("_standings", "registered at another standing"),
         )
     ),
+    # -- what a replay of the log finds
+    *REPLAYED,
 )

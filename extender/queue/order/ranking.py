@@ -201,7 +201,7 @@ class Ranking:
             self._move(gang)
             self.on_reorder(gang)
             yield
-        vcs = dict.fromkeys(facts.vc for facts, _ in self._ranked.values())
+        vcs = dict.fromkeys(_place(known).vc for known in self._ranked.values())
         self.changes.end(accounts=self._of_account, vcs=vcs, by_version=version, now=self.now)
 
     def refresh_shares(self, *, now: float) -> Stepwise[list[Account]]:
@@ -229,7 +229,7 @@ class Ranking:
         self.changes.begin()
         for gang in list(self._ranked) if vcs else ():
             known = self._ranked.get(gang)
-            if known is not None and known[0].vc in vcs:
+            if known is not None and _place(known).vc in vcs:
                 self._move(gang)
                 yield
         self.changes.end(vcs=vcs, now=self.now)
@@ -286,3 +286,9 @@ class Ranking:
 
 def _account(facts: QueueFacts) -> Account:
     return facts.group or "", facts.user
+
+
+def _place(known: Ranked) -> QueueFacts:
+    """Return what a gang is ranked by: its own facts, or those of another one."""
+    facts, standing = known
+    return standing.place_of(facts)
