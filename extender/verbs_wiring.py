@@ -3,6 +3,7 @@
 from collections.abc import Callable
 
 from extender.calendar_wiring import CalendarParts
+from extender.cluster.queue_log import QueueLog
 from extender.feeds.requests import to_member_request
 from extender.forecasts.queue_view import PlannedQueueView
 from extender.inspection.explainer import Explainer
@@ -16,7 +17,6 @@ from extender.planning.held_pods import HeldPods
 from extender.planning.pending_writes import PendingWrites
 from extender.planning.planning_loop import PlanningLoop
 from extender.planning.promise_keeper import PromiseKeeper
-from extender.planning.queue_log import QueueLog
 from extender.planning.queue_order import QueueOrder
 from extender.planning.user_requests.kept_hold_writer import KeptHoldWriter
 from extender.planning.user_requests.start_wishes import StartWishes
@@ -88,7 +88,6 @@ class ExtenderVerbs:
             is_bound=cells.is_bound,
         )
         self.queue_order = _build_queue_order(state, self.planner)
-        _log_queue(state, self.planner, self.queue_order)
         self.calendar = CalendarParts(state, self.planner, self.promises)
         self.waiting = _build_waiting(state, self.planner)
         self.waiting.reservation_of = self.promises.find
@@ -177,6 +176,7 @@ def _build_queue_order(state: ExtenderState, planner: PlanningLoop) -> QueueOrde
         clock=state.clock,
     )
     order.on_reorder.append(planner.plan_soon)
+    _log_queue(state, planner, order)
     return order
 
 

@@ -15,7 +15,6 @@ maintenance      Maintenance windows: their nodes, and the gangs that they conce
 planning_loop    The loop: pods and nodes go in, patches and deletions come out.
 promise_keeper   Reservations: owners are told, and the promise ledger is kept.
 promise_rows     Reservations as documents of the promise ledger.
-queue_log        Writes ranks, reservations and lifted gates to the decision log.
 queue_order      Keeps the order of waiting gangs current: the document, recent use, VCs.
 queued_pods      Pods as the planner sees them.
 silent_schedulers  Schedulers that pods name and that ask nothing.

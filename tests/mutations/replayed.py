@@ -1,11 +1,5 @@
-"""A log of a leader and its successor, and the rules whose breach a replay of it must show.
+"""The rules whose breach a replay of one log must show; the log was made by rules that hold."""
 
-The log is made once, by rules that are not broken. It has gangs, preemptions, nodes that fail,
-documents that change, swaps, reservations and a take-over.
-"""
-
-import asyncio
-from functools import lru_cache
 from typing import Any
 from unittest.mock import patch
 
@@ -14,39 +8,13 @@ from extender.cells.decide.shadow import ShadowSearch
 from extender.cells.preempt.preemption import PreemptionSearch
 from extender.cells.state.ranking import Ranking
 from extender.cluster import reservation_replay
-from extender.cluster.replay import Report, replay_epoch
 from extender.queue.order.gang_order import GangOrder
 from extender.queue.order.standing import Standing
 from extender.queue.reserve import ends, steps
 from policy.classes import Classes
 from policy.queues.queues import Queues
-from state.log.records import DecisionRecord
 from tests.mutations.mutation import Mutation, nothing
-from tests.support.queue.logged_history import LoggedHistory
-from tests.support.twins.log import MemoryDecisions
-
-_ROUNDS = 120
-_EPOCHS = (1, 2)
-
-
-@lru_cache(maxsize=1)
-def the_log() -> MemoryDecisions:
-    """The log of the history."""
-    history = LoggedHistory()
-    history.play(_ROUNDS)
-    asyncio.run(history.log.flush())
-    return history.store
-
-
-def rows(kind: str) -> list[DecisionRecord]:
-    """Return its rows of one kind."""
-    return [record for record in the_log().records if record.kind == kind]
-
-
-def replayed() -> list[Report]:
-    """Decide everything in the log again."""
-    store = the_log()
-    return [asyncio.run(replay_epoch(store, epoch=epoch)) for epoch in _EPOCHS]
+from tests.support.queue.logged_history import replayed
 
 
 def the_log_is_decided_alike() -> None:

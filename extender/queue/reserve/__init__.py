@@ -15,12 +15,11 @@ gaps          Which gangs may use the gaps before reservations
 gathering     Reserved cells that are in use, exchanged for cells that became free
 model         Reservation, its slips and its end
 nodes_within  Some nodes of the cluster, as the search for places sees them
-pool_heads    Which gang of a pool is the next one to get a reservation
 reservations  Reservations: which gangs have one, when it is made, moved and ended
 room_bounds   Which waiting gangs cannot start now, by arithmetic alone
 sentences     Sentences about reservations, for their owners
 shadow_times  When and where a gang can start if the gangs that run end as expected
 steps         What a reservation becomes with the cells that a search has found
-turns         Whose turn it is to get a reservation, where pools share cells
+turns         Which gang gets the next reservation, also where pools share cells
 useful_cells  For which gangs reserved cells are of use
 """

@@ -5,10 +5,14 @@ has reservations of its own, and none takes cells of another one. So gangs of on
 the other, could keep the head of another pool from ever finding enough cells. Therefore the best
 ranked head is served first, and while reservations of others leave it no room, no gang behind it
 gets a new one in a pool that shares cells with its own.
+
+Gangs that wait for something else than cells, or that fit nowhere, are passed over: else some that
+never start would keep all others of the pool from a reservation, and so from starting. One step
+looks at a limited number of gangs, and the next step goes on behind them.
 """
 
 from collections import Counter
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Final
 
 from extender.queue.member_places import unplaced
@@ -16,7 +20,6 @@ from extender.queue.order.ranking import Ranking
 from extender.queue.ports import Cells
 from extender.queue.queued_gang import QueuedGang
 from extender.queue.reserve.model import Reservation
-from extender.queue.reserve.pool_heads import PoolHeads
 from extender.queue.reserve.useful_cells import waits_for_cells
 from extender.queue.seen_gangs import SeenGangs
 from extender.queue.waiting_gangs import WaitingGangs
@@ -26,6 +29,8 @@ from policy.submission import GangKey
 
 _RETRY_SECONDS: Final = 30.0
 """How long a gang is left out that has no shadow time."""
+_LOOKS: Final = 64
+"""Gangs of a pool that one step looks at."""
 
 
 class Turns:
@@ -123,3 +128,38 @@ def _share(one: Pool, other: Pool | None) -> bool:
     if other is None or (one.vc, one.pinned) != (other.vc, other.pinned):
         return False
     return one.leaf_type == other.leaf_type or None in (one.leaf_type, other.leaf_type)
+
+
+class PoolHeads:
+    """Finds the head of each pool, and remembers how far the pool was looked through."""
+
+    def __init__(self, waiting: WaitingGangs, seen: SeenGangs) -> None:
+        self._waiting = waiting
+        self._seen = seen
+        self._passed: dict[Pool, int] = {}
+        """How many of the best ranked gangs of a pool were passed over."""
+
+    def next(
+        self, pool: Pool, may_reserve: Callable[[QueuedGang], bool], *, asked_by: float
+    ) -> QueuedGang | None:
+        """Return the best ranked gang that may get a reservation.
+
+        None if none is found now, or if it has asked later than `asked_by`: it may start soon.
+        """
+        passed = self._passed.pop(pool, 0)
+        looked_at = self._waiting.first_of(pool, passed + _LOOKS)[passed:]
+        for place, key in enumerate(looked_at):
+            gang = self._seen.find(key)
+            if gang is not None and may_reserve(gang):
+                if gang.first.asked > asked_by:
+                    return None
+                if passed + place:
+                    self._passed[pool] = passed + place
+                return gang
+        if len(looked_at) == _LOOKS:
+            self._passed[pool] = passed + _LOOKS
+        return None
+
+    def begin_again(self, pool: Pool) -> None:
+        """Begin with the best ranked gang of a pool the next time."""
+        self._passed.pop(pool, None)

@@ -11,5 +11,7 @@ driver         a planner's world, driven a step at a time
 adversary      arrivals that try to keep one gang waiting
 trying         variants and windows of a `TimedWorld`
 timed_world    `TimedWorld`: gangs start at once and end on time, by a clock that a test advances
+logged_history  `LoggedHistory`: documents, nodes and the leader change, all is logged
+logged_world   `LoggedWorld`: a planner that leads, with its log
 large_gang     a large gang that waits for the nodes of a VC, which small gangs use
 """

@@ -1,10 +1,15 @@
 """A history whose log has all that the queue decides: what replays of a plan are tested with."""
 
+import asyncio
+from functools import lru_cache
 from random import Random
 
+from extender.cluster.replay import Report, replay_epoch
 from policy.submission import GangKey
+from state.log.records import DecisionRecord
 from tests.support.policy.cluster_texts import derived_text
 from tests.support.queue.logged_world import Asked, LoggedWorld
+from tests.support.twins.log import MemoryDecisions
 
 _HEAD = "apiVersion: cellgate.io/v1\nkind: Queues\n"
 _LEVELS = """
@@ -31,6 +36,8 @@ reservations:
 """
 )
 _SIZES = ((1,), (2,), (8,), (4, 4), (8, 8), (8, 8, 8), (8,) * 4)
+_ROUNDS = 120
+_EPOCHS = (1, 2)
 _WEIGHTS = (6, 4, 5, 4, 3, 2, 2)
 
 
@@ -88,3 +95,23 @@ class LoggedHistory(LoggedWorld):
             limit=pick.choice([None, 21_600.0]),
             start_by=pick.choice([None, None, self.now + 7200.0]),
         )
+
+
+@lru_cache(maxsize=1)
+def the_log() -> MemoryDecisions:
+    """The log of one history. It is made once, by rules that are not broken."""
+    history = LoggedHistory()
+    history.play(_ROUNDS)
+    asyncio.run(history.log.flush())
+    return history.store
+
+
+def rows(kind: str) -> list[DecisionRecord]:
+    """Return its rows of one kind."""
+    return [record for record in the_log().records if record.kind == kind]
+
+
+def replayed() -> list[Report]:
+    """Decide everything in the log again."""
+    store = the_log()
+    return [asyncio.run(replay_epoch(store, epoch=epoch)) for epoch in _EPOCHS]

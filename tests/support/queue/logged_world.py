@@ -22,7 +22,7 @@ from extender.cells.model import (
 from extender.cells.views.listings import run_to_end
 from extender.cluster.cluster import Cluster
 from extender.cluster.journal import DecisionContext, LogJournal, NoJournal
-from extender.planning.queue_log import QueueLog
+from extender.cluster.queue_log import QueueLog
 from extender.queue.forecast.model import RunTime
 from extender.queue.gang_planner import GangPlanner
 from extender.queue.model import EvictPod, QueuedPod, ReleasePod
@@ -119,6 +119,7 @@ class LoggedWorld(UnlimitedNodes):
     """A cluster of racks, its leader, and the log."""
 
     longest_seconds = 45.0
+    planner: GangPlanner
 
     def __init__(
         self,
@@ -150,8 +151,8 @@ class LoggedWorld(UnlimitedNodes):
 
     def lead(self) -> None:
         """Another replica leads from now on: leases are lost, reservations are read again."""
+        known = self.planner.reservations.in_force() if self.epoch else []
         self.epoch += 1
-        known = self.planner.reservations.in_force() if self.epoch > 1 else []
         self.cluster = Cluster(lease_seconds=30.0, journal=NoJournal())
         for name in self.nodes:
             self.cluster.observe_node(self._node(name))

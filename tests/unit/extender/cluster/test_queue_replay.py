@@ -1,5 +1,6 @@
 """Ranks, reservations and lifted gates decided again from the rows of two leaders."""
 
+import asyncio
 from collections.abc import Callable, Iterator
 from copy import deepcopy
 from dataclasses import replace
@@ -12,8 +13,14 @@ from extender.cluster.replay import Report, replay_epoch
 from extender.queue.reserve.model import ReservationStep
 from policy.policy import restore
 from state.log.records import DecisionRecord, RowKind
-from tests.mutations.replayed import replayed, rows, the_log
-from tests.support.queue.logged_history import BOOKED, FIRST, LoggedHistory
+from tests.support.queue.logged_history import (
+    BOOKED,
+    FIRST,
+    LoggedHistory,
+    replayed,
+    rows,
+    the_log,
+)
 from tests.support.queue.logged_world import Asked, read_policy
 
 Row = dict[str, Any]
@@ -54,7 +61,7 @@ async def test_other_histories_are_decided_alike(seed: int) -> None:
 # -- what was tampered with is found
 
 
-async def _replay_with(
+def _replay_with(
     outcome: str, change: Callable[[DecisionRecord], DecisionRecord]
 ) -> tuple[Report, DecisionRecord]:
     """Replay an epoch in which one row was changed: the last one of an outcome."""
@@ -65,7 +72,7 @@ async def _replay_with(
         if (record.epoch, record.outcome) == (epoch, outcome) and "decision" in record.details
     )
     store.records[index] = change(record)
-    return await replay_epoch(store, epoch=epoch), record
+    return asyncio.run(replay_epoch(store, epoch=epoch)), record
 
 
 def _decided(**other: Any) -> Callable[[DecisionRecord], DecisionRecord]:
@@ -92,10 +99,10 @@ def _cases() -> Iterator[tuple[str, Callable[[DecisionRecord], DecisionRecord]]]
 
 
 @pytest.mark.parametrize(("outcome", "change"), list(_cases()))
-async def test_a_row_that_was_tampered_with_is_found(
+def test_a_row_that_was_tampered_with_is_found(
     outcome: str, change: Callable[[DecisionRecord], DecisionRecord]
 ) -> None:
-    report, record = await _replay_with(outcome, change)
+    report, record = _replay_with(outcome, change)
     assert report.differences[0].sequence == record.sequence
     assert report.differences[0].logged != report.differences[0].replayed
 
