@@ -62,19 +62,14 @@ def test_a_log_is_decided_as_it_was(path: Path, capsys: pytest.CaptureFixture[st
     assert first.startswith("epoch 1, ")
     assert first.endswith(" decisions: identical")
     assert second.startswith("epoch 2, ")
-<<<<<<< HEAD
     assert rest[0].startswith("admission, ")
     assert rest[0].endswith(": 2 rows, 0 decisions: not decided again")
     assert rest[1] == "  2 rows not decided again (written by an earlier version)"
     assert rest[2].startswith("identical: ")
-    assert rest[3:] == ["not decided again yet: the order of the queue, reservations"]
-=======
-    assert rest[0].startswith("identical: ")
-    assert rest[1:] == [
-        "not decided again yet: admission decisions of the webhook, which gang is planned next, "
-        "when reservations are looked at, and why they end"
+    assert rest[3:] == [
+        "not decided again yet: which gang is planned next, when reservations are looked at, and "
+        "why they end"
     ]
->>>>>>> 75629a69 (Decide ranks, reservations and lifted gates again from the log)
     assert progress == ""
 
 
