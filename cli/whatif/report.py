@@ -31,6 +31,16 @@ _WORDS: Final[Mapping[ChangeKind, str]] = {
     ChangeKind.STARTS_LATER: "start later",
 }
 
+_NAMED: Final = (
+    ChangeKind.REFUSED,
+    ChangeKind.ADMITTED,
+    ChangeKind.LOWERED,
+    ChangeKind.RAISED,
+    ChangeKind.PREEMPTED,
+    ChangeKind.NOT_PREEMPTED,
+)
+"""The changes whose gangs are named beside those that gain and lose most."""
+
 
 def format_comparison(found: Comparison) -> Iterator[str]:
     """Say what differs between both sides."""
@@ -45,6 +55,9 @@ def format_comparison(found: Comparison) -> Iterator[str]:
             yield ""
             yield from _waits(found, grouping)
     yield from _changes(found)
+    for kind in _NAMED:
+        changed = [one for one in found.others if one.kind is kind]
+        yield from _gangs(f"are {_WORDS[kind]}", changed)
     yield from _gangs("gain most", found.gains)
     yield from _gangs("lose most", found.losses)
     for anomaly in found.anomalies:
@@ -64,8 +77,7 @@ def _figures(found: Comparison) -> Iterator[Sequence[str]]:
         ("longest wait", "longest"),
     ):
         yield title, *(duration(getattr(side.all, field)) for side in (before, after))
-    for title, field in (("never started", "never_started"),):
-        yield title, *(f"{getattr(side.all, field):,}" for side in (before, after))
+    yield "never started", *(f"{side.all.never_started:,}" for side in (before, after))
     for field in ("refused", "lowered", "preemptions"):
         yield field, *(f"{getattr(side, field):,}" for side in (before, after))
     for field in ("utilisation", "fragmentation"):
@@ -85,12 +97,18 @@ def _waits(found: Comparison, grouping: Grouping) -> Iterator[str]:
     names = sorted(after, key=lambda name: -after[name].gangs)
     shown = dict.fromkeys(names[:_MOST_ROWS])
     rows: list[Sequence[str]] = [
-        (f"waits by {_title(grouping)}", "gangs", "mean before", "after", "p95 before", "after")
+        (
+            f"waits by {_title(grouping)}",
+            *("gangs before", "after"),
+            *("mean before", "after"),
+            *("p95 before", "after"),
+        )
     ]
     for name in (one for one in after if one in shown):
         one, other = before.get(name, _NO_WAITS), after[name]
         waits = (one.mean, other.mean, one.p95, other.p95)
-        rows.append((f"  {clean(name)}", f"{other.gangs:,}", *map(duration, waits)))
+        gangs = (f"{one.gangs:,}", f"{other.gangs:,}")
+        rows.append((f"  {clean(name)}", *gangs, *map(duration, waits)))
     yield from table(rows, indent=0)
     if len(names) > len(shown):
         yield f"  and {len(names) - len(shown):,} more, in the JSON and the HTML report"
@@ -125,11 +143,17 @@ def _gangs(title: str, gangs: Sequence[GangChange]) -> Iterator[str]:
     for one in gangs[:_MOST_GANGS]:
         who = f"{clean(one.user) or 'no user'}, VC {clean(one.vc)}"
         size = count_of(one.leaf_cells, "leaf cell")
-        way = "earlier" if one.seconds < 0 else "later"
-        starts = f"starts {duration(abs(one.seconds))} {way}"
-        yield f"  {clean(one.gang)} ({who}, {size}, {moment(one.submitted)}): {starts}"
+        yield f"  {clean(one.gang)} ({who}, {size}, {moment(one.submitted)}){_starts(one)}"
         yield from _wrap(f"before: {one.before}", 4)
         yield from _wrap(f"after: {one.after}", 4)
+    if len(gangs) > _MOST_GANGS:
+        yield f"  and {len(gangs) - _MOST_GANGS:,} more, in the JSON and the HTML report"
+
+
+def _starts(one: GangChange) -> str:
+    if abs(one.seconds) < 1.0:
+        return ""
+    return f": starts {duration(abs(one.seconds))} {'earlier' if one.seconds < 0 else 'later'}"
 
 
 def format_unknown(lines: Sequence[str]) -> Iterator[str]:

@@ -95,7 +95,12 @@ def test_what_the_members_request_is_the_request_of_the_gang() -> None:
     found = read_submission(a_decision(details=details, inputs=inputs))
     assert found is not None
     assert (found.cpu_millis, found.memory_bytes) == (3000, 7)
-    assert read_submission(a_decision(details=details, inputs={"isHelper": True})) is None
+
+
+@pytest.mark.parametrize("inputs", [{"isHelper": True}, {"held": {}}])
+def test_a_later_member_of_a_gang_is_no_submission(inputs: dict[str, Any]) -> None:
+    details = {**_DETAILS, "leafCount": 12}
+    assert read_submission(a_decision(details=details, inputs=inputs)) is None
 
 
 def test_without_any_run_an_hour_is_assumed() -> None:
