@@ -94,7 +94,7 @@ reference: $(installed) ## Write docs/policy-reference.md and docs/metrics.md an
 
 lock: ## Resolve the dependencies anew into requirements.lock
 	$(PYTHON) -m venv build/lock && build/lock/bin/pip install --quiet uv
-	build/lock/bin/uv pip compile pyproject.toml --extra embedded --group dev --universal \
+	build/lock/bin/uv pip compile pyproject.toml --extra embedded --group dev --group browser --universal \
 	  --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --no-annotate \
 	  --quiet --upgrade --output-file requirements.lock
 

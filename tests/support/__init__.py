@@ -17,6 +17,7 @@ of tests uses alone stays in that folder.
     installed/  Cellgate installed on a real control plane
     documents/  the examples and tables of the documents
     whatif/     what-if results, and reports as browsers read them
+    browser/    a real browser, where one is installed
     clocks      clocks that stand still unless a test advances them
     eventually  waiting for a condition
     examples    how many examples of a slow property test are played
