@@ -13,6 +13,7 @@ from cli.log.progress import Progress
 from cli.log.wanted import read_wanted
 from cli.whatif.as_json import capacity_json, comparison_json
 from cli.whatif.capacity import ask, format_capacity
+from cli.whatif.html.capacity import format_capacity_html
 from cli.whatif.html.report import format_html
 from cli.whatif.players import Players
 from cli.whatif.report import format_comparison
@@ -101,6 +102,8 @@ async def _ask(
     assert request.goal is not None
     answer = await ask(sides, request.goal, request.added[0], players, source=played.source)
     answer = replace(answer, unknown=(*answer.unknown, *played.notes))
+    if options.html is not None:
+        _write(Path(options.html), format_capacity_html(answer))
     if options.json:
         _print_json(capacity_json(answer, [*warnings]))
     else:

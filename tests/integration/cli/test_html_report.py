@@ -1,19 +1,22 @@
-"""The HTML report in a real browser."""
+"""The HTML reports in a real browser."""
 
 from pathlib import Path
 
 import pytest
 
+from cli.whatif.html.capacity import format_capacity_html
 from cli.whatif.html.report import format_html
 from tests.support.browser.chromium import DESK_DARK, DESK_LIGHT, PAPER, PHONE, chromium, look_at
+from tests.support.whatif.capacity import a_capacity_answer
 from tests.support.whatif.comparisons import HOSTILE, Shape, a_comparison, an_empty_comparison
 
 _HOSTILE = a_comparison(Shape(prefix=HOSTILE, vcs=4, groups=2, points=30, changes=13))
 _LARGE = a_comparison(Shape(vcs=200, wait=9e5, points=2000, more_leaf_cells=512))
 _CASES = {
-    "hostile names": (_HOSTILE, (DESK_LIGHT, DESK_DARK, PHONE, PAPER)),
-    "200 VCs": (_LARGE, (PAPER,)),
-    "empty": (an_empty_comparison(), (DESK_DARK,)),
+    "hostile names": (format_html(_HOSTILE), (DESK_LIGHT, DESK_DARK, PHONE, PAPER)),
+    "200 VCs": (format_html(_LARGE), (PAPER,)),
+    "empty": (format_html(an_empty_comparison()), (DESK_DARK,)),
+    "capacity": (format_capacity_html(a_capacity_answer()), (DESK_LIGHT, PHONE)),
 }
 
 
@@ -21,9 +24,9 @@ _CASES = {
 async def test_a_browser_and_axe_find_nothing_wrong_with_the_report(
     name: str, tmp_path: Path
 ) -> None:
-    comparison, looks = _CASES[name]
+    report, looks = _CASES[name]
     file = tmp_path / "report.html"
-    file.write_text(format_html(comparison), encoding="utf-8")
+    file.write_text(report, encoding="utf-8")
     async with chromium() as browser:
         for look in looks:
             seen = await look_at(browser, file, look)

@@ -7,4 +7,5 @@ scales     from values to positions, and where the marks of an axis are
 dumbbells  a value before and after, on the axis of a column
 bars       gains and losses, on the axis of a column
 lines      values over time
+points     points on two axes, such as waits against numbers of nodes
 """

@@ -36,7 +36,7 @@ def _figures(comparison: Comparison) -> Sequence[tuple[str, Markup, str]]:
         ),
         (
             "Utilisation",
-            share_pair(before.utilisation, after.utilisation, is_less_better=False),
+            _utilisation(before, after),
             "The share of leaf-cell-time in use, from the first arrival to the last.",
         ),
         (
@@ -51,6 +51,12 @@ def _figures(comparison: Comparison) -> Sequence[tuple[str, Markup, str]]:
         ),
         *_counts(before, after),
     )
+
+
+def _utilisation(before: Side, after: Side) -> Markup:
+    """A larger cluster is used less without being used worse."""
+    is_less_better = False if before.leaf_cells == after.leaf_cells else None
+    return share_pair(before.utilisation, after.utilisation, is_less_better=is_less_better)
 
 
 def _counts(before: Side, after: Side) -> Sequence[tuple[str, Markup, str]]:

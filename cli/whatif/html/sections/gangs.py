@@ -47,7 +47,11 @@ def format_others(comparison: Comparison) -> Markup:
     ]
     return join(
         (
-            table("changes", "Gangs that fared differently", columns, rows),
+            tag(
+                "div",
+                table("changes", "How gangs fared differently", columns, rows),
+                class_="narrow",
+            ),
             *(_of_kind(kind, comparison) for kind in KIND_TITLES),
         )
     )

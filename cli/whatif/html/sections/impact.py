@@ -9,7 +9,7 @@ from cli.whatif.html.frame.units import Direction, duration
 from cli.whatif.html.pictures.bars import bar, bar_axis
 from cli.whatif.html.pictures.scales import balance_scale
 from cli.whatif.html.sections.pairs import wait_pair
-from cli.whatif.html.sections.rows import UNNAMED, Row, pair_rows, title_of
+from cli.whatif.html.sections.rows import UNNAMED, Row, telling_rows, title_of
 from timemachine.comparison import Comparison, Grouping
 
 _MOST_EACH: Final = 8
@@ -23,7 +23,7 @@ _EXPLAINED: Final = (
 def format_impact(comparison: Comparison) -> Markup:
     """Show who saves and who adds waiting, by VC and by group."""
     parts = [
-        _format_grouping(grouping, pair_rows(comparison, grouping))
+        _format_grouping(grouping, telling_rows(comparison, grouping))
         for grouping in (Grouping.VC, Grouping.GROUP)
     ]
     return join((tag("p", _EXPLAINED), *parts)) if any(parts) else Markup("")
@@ -39,7 +39,7 @@ def _format_grouping(grouping: Grouping, rows: Sequence[Row]) -> Markup:
     gains = [row for row in changed if row.impact < 0]
     losses = [row for row in changed if row.impact > 0]
     shown = (*gains[:_MOST_EACH], *losses[-_MOST_EACH:])
-    scale = balance_scale(shown[0].impact, shown[-1].impact)
+    scale = balance_scale(min(shown[0].impact, 0.0), max(shown[-1].impact, 0.0))
     title = title_of(grouping)
     columns = (
         Column("VC" if grouping is Grouping.VC else "Group", "name"),

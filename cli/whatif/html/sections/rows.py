@@ -58,6 +58,12 @@ def pair_rows(comparison: Comparison, grouping: Grouping) -> list[Row]:
     return [Row(name, before.get(name), after.get(name)) for name in names]
 
 
+def telling_rows(comparison: Comparison, grouping: Grouping) -> list[Row]:
+    """Return the rows, but none if a single one says what all gangs together say."""
+    rows = pair_rows(comparison, grouping)
+    return rows if len(rows) > 1 or grouping is Grouping.VC else []
+
+
 def most_important(rows: Sequence[Row], *, most: int = MOST_ROWS) -> list[Row]:
     """Keep the rows that change most or have most gangs, in order; add the others up."""
     if len(rows) <= most:

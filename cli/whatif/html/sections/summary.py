@@ -89,8 +89,7 @@ def _facts(comparison: Comparison) -> Markup:
     span = f"{moment(comparison.begin)} to {moment(comparison.end)} UTC"
     facts = (
         ("What changed", lines),
-        ("Before", tag("bdi", comparison.before.title)),
-        ("After", tag("bdi", comparison.after.title)),
+        *_titles(comparison),
         (
             "Arrivals",
             join((counted(comparison.gangs, "gang"), ", ", tag("bdi", comparison.source))),
@@ -99,6 +98,12 @@ def _facts(comparison: Comparison) -> Markup:
     )
     entries = (tag("div", tag("dt", name), tag("dd", value)) for name, value in facts)
     return tag("dl", *entries, class_="facts")
+
+
+def _titles(comparison: Comparison) -> list[tuple[str, Markup]]:
+    """Name both sides, if they have names of their own."""
+    sides = (("Before", comparison.before), ("After", comparison.after))
+    return [(name, tag("bdi", one.title)) for name, one in sides if one.title != name.lower()]
 
 
 def _tiles(comparison: Comparison) -> Markup:
@@ -115,7 +120,12 @@ def _tiles(comparison: Comparison) -> Markup:
             "Utilisation",
             share(before.utilisation),
             share(after.utilisation),
-            judge(before.utilisation, after.utilisation, is_less_better=False, least=0.0005),
+            judge(
+                before.utilisation,
+                after.utilisation,
+                is_less_better=False if before.leaf_cells == after.leaf_cells else None,
+                least=0.0005,
+            ),
         ),
         _tile(
             "Preemptions",

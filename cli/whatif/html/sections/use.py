@@ -123,12 +123,16 @@ def _pair_at(values: Sequence[Mapping[float, float]], at: float) -> Markup:
     return pair(shown[0], shown[1], kind=Direction.SAME)
 
 
+def _title(kind: str, side: Side) -> Markup:
+    return join((kind, *((": ", tag("bdi", side.title)) if side.title != kind else ())))
+
+
 def _legend(comparison: Comparison) -> Markup:
     before, after = comparison.before, comparison.after
     differ = before.leaf_cells != after.leaf_cells
     entries = [
-        ("before", join(("before: ", tag("bdi", before.title)))),
-        ("after", join(("after: ", tag("bdi", after.title)))),
+        ("before", _title("before", before)),
+        ("after", _title("after", after)),
         ("limit", join(("leaf cells of the cluster", ", before" if differ else ""))),
     ]
     if differ:

@@ -8,7 +8,7 @@ from cli.whatif.html.frame.tables import Column, Content, table, unfold
 from cli.whatif.html.pictures.dumbbells import axis, dumbbells, legend_mark
 from cli.whatif.html.pictures.scales import Scale, wait_scale
 from cli.whatif.html.sections.pairs import count_pair, wait_pair
-from cli.whatif.html.sections.rows import UNNAMED, Row, most_important, pair_rows, title_of
+from cli.whatif.html.sections.rows import UNNAMED, Row, most_important, telling_rows, title_of
 from timemachine.comparison import Comparison, Grouping, Waits
 
 _FIRST: Final = {
@@ -18,14 +18,15 @@ _FIRST: Final = {
     Grouping.SIZE: "Leaf cells",
 }
 _EXPLAINED: Final = (
-    "How long gangs wait for their first start. A gang that never started counts with its wait "
-    "until the end. The axis is the same in all tables below."
+    "How long gangs wait for their first start. A gang that still waited at the end counts with "
+    "its wait until then, and one that can never start does not count. The axis is the same in "
+    "all tables below."
 )
 
 
 def format_waits(comparison: Comparison) -> Markup:
     """Show the waits of all gangs, and by each grouping."""
-    tables = {grouping: pair_rows(comparison, grouping) for grouping in Grouping}
+    tables = {grouping: telling_rows(comparison, grouping) for grouping in Grouping}
     everything = Row("all gangs", comparison.before.all, comparison.after.all)
     if not any(tables.values()):
         return tag("p", "No gang was admitted.")

@@ -191,3 +191,18 @@ def test_a_larger_cluster_has_both_sizes_in_the_picture() -> None:
 def _h1(comparison: Comparison) -> str:
     (head,) = _page(comparison).all("h1")
     return head.text
+
+
+def test_a_grouping_with_one_row_says_nothing_of_its_own() -> None:
+    page = _page(a_comparison(Shape(vcs=1, groups=1)))
+    heads = [head.text for head in page.all("h3")]
+    assert "By group" not in heads
+    assert heads.count("By VC") == 3
+
+
+def test_a_larger_cluster_that_is_used_less_is_not_worse() -> None:
+    comparison = a_comparison(Shape(more_leaf_cells=512))
+    less = replace(comparison.after, utilisation=0.5)
+    page = _page(replace(comparison, after=less))
+    (value,) = (one for one in page.all("dd") if one.text == "50.0\u00a0%")
+    assert value.attributes["class"] == "value same"
