@@ -103,7 +103,9 @@ def test_the_report_is_written(trace: Path, capsys: pytest.CaptureFixture[str]) 
 
 def test_how_many_nodes_are_enough(trace: Path, capsys: pytest.CaptureFixture[str]) -> None:
     goal = ("--nodes", "+6:A100", "--goal", "vc=lab,longest=1m")
-    assert _on(trace, *goal) is Exit.OK
+    html = trace.parent / "report.html"
+    assert _on(trace, *goal, "--html", html) is Exit.OK
+    assert "2 more A100 nodes of 8 leaf cells are enough" in html.read_text()
     told = capsys.readouterr().out.splitlines()
     enough = "2 more A100 nodes of 8 leaf cells are enough for a longest wait of at most 1 min"
     assert told[1] == f"{enough} of VC lab"
