@@ -9,7 +9,6 @@ from collections.abc import Generator, Mapping, Sequence
 
 from extender.cells.model import OPPORTUNISTIC, MemberRequest, Seat
 from extender.cells.state.bad_nodes import BadNodes
-from extender.cells.state.change_log import ChangeLog
 from extender.cells.state.foreign_use import ForeignUse
 from extender.cells.state.placed_gangs import MemberSlot, PlacedGang, SlotsByNode
 from extender.cells.state.ranking import Ranking
@@ -43,7 +42,6 @@ class AllocationTable(Undoable):
         self.leafless_slots = SlotsByNode()
         """Slots without leaves: the topology does not have their node or their leaves."""
         self.foreign = ForeignUse()
-        self.changes = ChangeLog()
         self.bad_nodes = BadNodes(self.trees, self.changes)
         self.is_open = topology is None
         """Without a topology there are no promises: every gang may use every node."""

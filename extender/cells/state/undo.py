@@ -4,6 +4,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
+from extender.cells.state.change_log import ChangeLog
+
 
 @dataclass(slots=True)
 class Trial:
@@ -17,10 +19,11 @@ class Trial:
 
 
 class Undoable:
-    """State that is changed in steps, each of which records how to undo it."""
+    """State that is changed in steps, each of which records what it changes and how to undo it."""
 
     def __init__(self) -> None:
         self._undo: list[Callable[[], None]] | None = None
+        self.changes = ChangeLog()
 
     @property
     def is_trying(self) -> bool:
@@ -30,7 +33,7 @@ class Undoable:
     @contextmanager
     def what_if(self) -> Iterator[Trial]:
         """Undo what the body changed when it ends, unless the trial is kept; can be nested."""
-        outer, trial = self._undo, Trial()
+        outer, trial, start = self._undo, Trial(), self.changes.begin_trial()
         self._undo = []
         try:
             yield trial
@@ -39,6 +42,7 @@ class Undoable:
             if not trial.is_kept:
                 for step in reversed(undo):
                     step()
+                self.changes.note_undone(start)
             elif outer is not None:
                 outer += undo
             self._undo = outer
