@@ -13,7 +13,9 @@ from extender.cells.components import Components
 from extender.cells.engine_views import EngineViews
 from extender.cells.model import (
     NO_LIMITS,
+    NONE_KEPT,
     Decision,
+    KeptCells,
     MemberRequest,
     MovableGang,
     Moves,
@@ -25,6 +27,7 @@ from extender.cells.model import (
     ReasonCode,
     Seat,
     Shadow,
+    Victims,
 )
 from extender.cells.observe.adoption import Adopter
 from extender.cells.observe.bound_pods import recovery_order
@@ -71,18 +74,21 @@ class Engine(EngineViews):
         limits: Mapping[NodeName, int] = NO_LIMITS,
         parts: Sequence[Part] = (),
         kept: Sequence[Seat] = (),
+        victims: Victims = Victims.BEST,
     ) -> Decision:
         """Decide where a member goes, among the candidate nodes of kube-scheduler.
 
         `limits` says of some nodes how many idle leaf cells the gang may use there at most. With
         `parts` each part of a new gang is placed on its own nodes. `kept` are seats of other gangs
-        of its VC: it takes neither their leaf cells nor what they count against. Changes nothing.
+        of its VC: it takes neither their leaf cells nor what they count against. A decision that
+        does not look for the best victims is not to be applied. Changes nothing.
         """
         known = self._components.lifecycle.gang_of.get(request.member, request.gang)
         if known != request.gang:
             told = {"uid": request.member, "known": str(known)}
             return reject(request, ReasonCode.GANG_MISMATCH, **told)
-        return self._components.decider.plan(request, candidate_nodes, limits, parts, kept)
+        decider = self._components.decider
+        return decider.plan(request, candidate_nodes, limits, parts, kept, victims=victims)
 
     def shadow(
         self,
@@ -110,9 +116,9 @@ class Engine(EngineViews):
             now=now,
         )
 
-    def most_leaf_cells(self, request: MemberRequest) -> int | None:
+    def most_leaf_cells(self, request: MemberRequest, kept: KeptCells = NONE_KEPT) -> int | None:
         """An upper bound of the leaf cells that a gang without places can get; None: unknown."""
-        return self._components.decider.most_leaf_cells(request)
+        return self._components.decider.most_leaf_cells(request, kept)
 
     def moves(
         self,

@@ -3,8 +3,18 @@
 from collections.abc import Iterable
 
 from extender.cells.components import Components
-from extender.cells.decide.kept_seats import count_kept, view_seats
-from extender.cells.model import GangView, KnownSizes, MemberRequest, NodeCell, Seat, SeatsView
+from extender.cells.decide.kept_cells import count_kept, kept_cells
+from extender.cells.decide.kept_seats import view_seats
+from extender.cells.model import (
+    NONE_KEPT,
+    GangView,
+    KeptCells,
+    KnownSizes,
+    MemberRequest,
+    NodeCell,
+    Seat,
+    SeatsView,
+)
 from extender.cells.state.allocation_table import AllocationTable
 from extender.cells.state.placed_gangs import MemberSlot, slot_placement
 from extender.cells.views import invariants, listings, state_views
@@ -92,6 +102,13 @@ class EngineViews:
         """How many free leaf cells of these seats other gangs of a domain leave alone."""
         vc = None if domain is None else self._table.vcs.get(domain)
         return 0 if domain is not None and vc is None else count_kept(self._table, vc, seats)
+
+    def kept_cells(self, domain: VcName | None, seats: Iterable[Seat]) -> KeptCells:
+        """How many leaf cells these seats keep from other gangs of a domain, at least."""
+        vc = None if domain is None else self._table.vcs.get(domain)
+        return (
+            NONE_KEPT if domain is not None and vc is None else kept_cells(self._table, vc, seats)
+        )
 
     def domain(self, request: MemberRequest) -> VcName | None:
         """The VC whose cells a gang must use; None if it may use all idle cells."""

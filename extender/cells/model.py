@@ -19,6 +19,23 @@ NO_MEMBER: Final = PodUid("")
 NO_LIMITS: Final[Mapping[NodeName, int]] = MappingProxyType({})
 """Limits say of some nodes how many idle leaf cells a gang may use there at most."""
 
+Share = tuple[ChainName, PinnedCellId | None]
+"""What leaf cells of a VC belong to: its cells in a chain, or one of its pinned cells."""
+KeptCells = Mapping[Share, int]
+"""How many leaf cells are kept for others, at least."""
+NONE_KEPT: Final[KeptCells] = MappingProxyType({})
+
+
+class Victims(StrEnum):
+    """Which victims are looked for if a gang does not fit: some questions need no good ones."""
+
+    BEST = "best"
+    """Those whose end does the least damage."""
+    ANY = "any"
+    """The first that are found; only whether there are any matters."""
+    NONE = "none"
+    """None: only a place matters, and the reason to wait is not looked for either."""
+
 
 class FreeMode(StrEnum):
     """When the leaf cells of an ended member are free for other gangs."""

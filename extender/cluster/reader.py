@@ -33,6 +33,7 @@ class ClusterReader:
         self.moves = engine.moves
         self.view_seats = engine.view_seats
         self.count_kept = engine.count_kept
+        self.kept_cells = engine.kept_cells
         self.most_leaf_cells = engine.most_leaf_cells
         self.domain = engine.domain
         self.holders = engine.holders

@@ -41,6 +41,7 @@ class ClusterCells:
         self.moves = cluster.moves
         self.view_seats = cluster.view_seats
         self.count_kept = cluster.count_kept
+        self.kept_cells = cluster.kept_cells
         self.most_leaf_cells = cluster.most_leaf_cells
         self.is_foreign = cluster.members.is_foreign
 

@@ -105,7 +105,7 @@ class GangPlanner:
             ranking=self.ranking,
         )
         """Cells that are kept for gangs which wait for long."""
-        self._bounds = RoomBounds(
+        self._bounds = self._waiting.bounds = RoomBounds(
             cells, self.reservations.gaps, seen=self._seen, waiting=self._waiting
         )
         self.lose_node = self._places.lose_node
@@ -227,7 +227,7 @@ class GangPlanner:
 
     def _plan_first(self, step: StepResult, *, now: float) -> None:
         for _ in range(_GANGS_PER_STEP):
-            key = self._waiting.first(self._bounds.lack)
+            key = self._waiting.first()
             if key is None or self._in_flight.is_crowded:
                 return
             gang = self._seen[key]
@@ -239,7 +239,7 @@ class GangPlanner:
             self._settle_changed(step, now=now)
             if gang.victims:
                 break  # such a decision takes as long as many others
-        step.has_more = self._waiting.first(self._bounds.lack) is not None
+        step.has_more = self._waiting.first() is not None
 
     def _handle_due(self, now: float) -> None:
         """Give up places that stay refused, retry failed actions, renew leases."""

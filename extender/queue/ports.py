@@ -6,7 +6,9 @@ from typing import Protocol
 from extender.cells.model import (
     NO_FACTS,
     NO_LIMITS,
+    NONE_KEPT,
     Decision,
+    KeptCells,
     KnownSizes,
     MemberRequest,
     MovableGang,
@@ -15,6 +17,7 @@ from extender.cells.model import (
     Seat,
     SeatsView,
     Shadow,
+    Victims,
     WaitFacts,
 )
 from extender.queue.forecast.model import NOTHING_KNOWN, RunTime
@@ -35,12 +38,14 @@ class Cells(Protocol):
         limits: Mapping[NodeName, int] = NO_LIMITS,
         parts: Sequence[Part] = (),
         kept: Sequence[Seat] = (),
+        victims: Victims = Victims.BEST,
     ) -> Decision:
         """Decide about a member; nothing changes.
 
         `limits` says of some nodes how many idle leaf cells its gang may use there at most. With
         `parts` each part of a gang without places is placed on its own nodes. `kept` are seats of
-        other gangs of its domain that it leaves alone.
+        other gangs of its domain that it leaves alone. A decision that does not look for the best
+        victims is not to be applied if it names victims or a reason.
         """
 
     def domain(self, request: MemberRequest) -> VcName | None:
@@ -78,10 +83,13 @@ class Cells(Protocol):
     def count_kept(self, domain: VcName | None, seats: Iterable[Seat]) -> int:
         """Count the free leaf cells of seats that other gangs of a domain leave alone."""
 
-    def most_leaf_cells(self, request: MemberRequest) -> int | None:
+    def kept_cells(self, domain: VcName | None, seats: Iterable[Seat]) -> KeptCells:
+        """Count the leaf cells that seats at least keep from other gangs of a domain."""
+
+    def most_leaf_cells(self, request: MemberRequest, kept: KeptCells = NONE_KEPT) -> int | None:
         """Return an upper bound of the leaf cells that a gang without places can get now.
 
-        None if there is no such bound.
+        Without those that are kept from it; None if there is no such bound.
         """
 
     def is_ready(self, request: MemberRequest) -> bool:

@@ -24,6 +24,7 @@ from extender.cells.model import (
     Preempt,
     Reject,
     Seat,
+    Victims,
     Wait,
     WaitFacts,
 )
@@ -31,6 +32,8 @@ from extender.queue.model import QueuedPod
 from extender.queue.ports import Cells, Nodes
 from extender.queue.queued_gang import QueuedGang
 from policy.submission import NodeName, PodUid
+
+Offer = Callable[..., Collection[NodeName]]
 
 _TRIES = 12
 _NO_NODES: dict[NodeName, None] = {}
@@ -69,6 +72,10 @@ class RoomSearch:
     ) -> None:
         """`closed` nodes are not used, `avoided` ones only if no others suit."""
         self._kept: Sequence[Seat] = ()
+        self._victims = Victims.BEST
+        self._asked: PodUid | None = None
+        self._offers: dict[tuple[Offer, tuple[NodeName, ...]], Collection[NodeName]] = {}
+        """What nodes offered for the member that was asked about last."""
         self._gang = gang
         self._members = members
         self._cells = cells
@@ -83,20 +90,29 @@ class RoomSearch:
             node for node in dict.fromkeys((*failed, *avoided)) if node not in self._closed
         ]
 
-    def choose(self, request: MemberRequest, kept: Sequence[Seat] = ()) -> Choice:
+    def choose(
+        self,
+        request: MemberRequest,
+        kept: Sequence[Seat] = (),
+        *,
+        victims: Victims = Victims.BEST,
+    ) -> Choice:
         """Decide about a member and, if its gang has no place yet, about all of them.
 
-        `kept` are seats of other gangs that it leaves alone.
+        `kept` are seats of other gangs that it leaves alone. If any victims do, a decision that
+        names some is not to be applied.
         """
-        self._kept = kept
+        self._kept, self._victims = kept, victims
+        if request.member != self._asked:
+            self._asked = request.member
+            self._offers.clear()
         if self._cells.is_preempting(self._gang.key):
             reserved = self._search(request, self._nodes.freeable)
             if not isinstance(reserved.decision, Wait):
                 return reserved
-        if self._avoided:
-            elsewhere = self._search(request, self._nodes.fitting, without=self._avoided)
-            if isinstance(elsewhere.decision, Place):
-                return elsewhere
+        elsewhere = self._search_elsewhere(request) if self._avoided else None
+        if elsewhere is not None:
+            return elsewhere
         found = self._search(request, self._nodes.fitting)
         if isinstance(found.decision, Place | Reject):
             return found
@@ -111,6 +127,13 @@ class RoomSearch:
             if isinstance(freed.decision, Preempt):
                 return freed
         return self._explained(request, found, all_nodes)
+
+    def _search_elsewhere(self, request: MemberRequest) -> Choice | None:
+        """Find a place on nodes that are not avoided."""
+        victims, self._victims = self._victims, Victims.NONE
+        found = self._search(request, self._nodes.fitting, without=self._avoided)
+        self._victims = victims
+        return found if isinstance(found.decision, Place) else None
 
     def _search_apart(self, request: MemberRequest) -> Choice | None:
         """Place members that need different nodes each on its own; None if they do not fit so."""
@@ -163,7 +186,7 @@ class RoomSearch:
     def _search(
         self,
         request: MemberRequest,
-        offer: Callable[..., Collection[NodeName]],
+        offer: Offer,
         *,
         without: Collection[NodeName] = (),
     ) -> Choice:
@@ -175,7 +198,7 @@ class RoomSearch:
         """
         closed, limits = {**self._closed, **dict.fromkeys(without, 0.0)}, dict[NodeName, int]()
         for _ in range(_TRIES):
-            candidates = offer(self._needs, without={**closed, **dict.fromkeys(limits)})
+            candidates = self._offered(offer, {**closed, **dict.fromkeys(limits)})
             decision = self._plan(request, candidates)
             crowded = self._crowded(decision)
             if not crowded and not (limits and isinstance(decision, Wait)):
@@ -193,6 +216,13 @@ class RoomSearch:
         decision = self._plan(request, _NO_NODES)
         return Choice(decision=decision, candidates=_NO_NODES, kept=self._kept)
 
+    def _offered(self, offer: Offer, without: Collection[NodeName]) -> Collection[NodeName]:
+        """Return the nodes of an offer; they are the same until a decision is applied."""
+        key = offer, tuple(without)
+        if key not in self._offers:
+            self._offers[key] = offer(self._needs, without=without)
+        return self._offers[key]
+
     def _within(
         self, request: MemberRequest, nodes: dict[NodeName, None], counts: dict[NodeName, int]
     ) -> Choice | None:
@@ -207,7 +237,13 @@ class RoomSearch:
         return Choice(decision=decision, candidates=nodes, limits=limits, kept=self._kept)
 
     def _plan(self, request: MemberRequest, candidates: Collection[NodeName]) -> Decision:
-        return self._cells.plan(request, candidate_nodes=candidates, now=self._now, kept=self._kept)
+        return self._cells.plan(
+            request,
+            candidate_nodes=candidates,
+            now=self._now,
+            kept=self._kept,
+            victims=self._victims,
+        )
 
     def _crowded(self, decision: Decision) -> Mapping[NodeName, int]:
         """Return the nodes that lack room for what a decision puts there, and how many fit."""

@@ -8,11 +8,13 @@ shapes that wait in one pool, not on the number of gangs.
 """
 
 from bisect import insort
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Hashable, Iterable
 from heapq import heappop, heappush
 from itertools import count
+from math import inf
 
 from extender.cells.freed_cells import FreedCells
+from extender.cells.model import MemberRequest
 from extender.queue.lines.gang_places import GangPlaces, Place, Rank, take_out
 from extender.queue.lines.kinds import Line, LineKind
 from extender.queue.lines.shapes import GangShape, ShapeKind
@@ -20,12 +22,21 @@ from extender.queue.lines.sleepers import GAPS, Lack, Sleepers
 from policy.queues.pools import Pool, pool_of
 from policy.submission import GangKey, VcName
 
-LackOf = Callable[[GangShape, GangKey], Lack | None]
-"""What the first gang of a line certainly lacks; None if it has to be planned."""
 
+class LineBounds:
+    """What lines certainly lack; this class knows nothing of it."""
 
-def _no_bound(_: GangShape, __: GangKey) -> Lack | None:
-    return None
+    def lack(self, shape: GangShape, gang: GangKey) -> Lack | None:
+        """Return what the first gang of a line lacks; None if it has to be planned."""
+        return None
+
+    def too_many(self, request: MemberRequest) -> float:
+        """Return from how many leaf cells on a gang with a request lacks cells."""
+        return inf
+
+    def is_settled(self, shape: GangShape, gang: GangKey) -> bool:
+        """Tell whether nothing would change if it was planned that a gang lacks cells."""
+        return False
 
 
 class WaitingGangs:
@@ -45,6 +56,7 @@ class WaitingGangs:
         self._count = count()
         self._new: list[Place] = []
         """Gangs that were never planned: each gets a decision, and so a reason, of its own."""
+        self.bounds = LineBounds()
         self._paused: dict[GangKey, float] = {}
         """Gangs that pause, and until when."""
         self._sleepers = Sleepers()
@@ -156,17 +168,22 @@ class WaitingGangs:
         entry = self._entries.get(gang)
         return None if entry is None else entry[0].kind.pool
 
+    def shape(self, gang: GangKey) -> GangShape | None:
+        """Return what a gang asks for that waits."""
+        entry = self._entries.get(gang)
+        return None if entry is None else entry[0].shape
+
     def rank(self, gang: GangKey) -> Rank:
         """Return the rank of a gang that waits."""
         return self._entries[gang][1]
 
-    def first(self, lack: LackOf = _no_bound) -> GangKey | None:
-        """Return the best ranked gang that may fit; `lack` rules lines out without a plan."""
+    def first(self) -> GangKey | None:
+        """Return the best ranked gang that may fit; bounds rule lines out without a plan."""
         self._apply_wake()
         while self._heads:
             (_, gang), _, line = self._heads[0]
             if self._is_current(*self._heads[0]):
-                lacking = lack(line.shape, gang)
+                lacking = self.bounds.lack(line.shape, gang)
                 if lacking is None:
                     break
                 self._rule_out(line, lacking)
@@ -231,12 +248,24 @@ class WaitingGangs:
         for kind in self._woken():
             self._sleepers.remove(kind)
             kind.wake()
-            for line in kind.lines.values():
-                self._offer(line)
+            self._offer_kind(kind)
         self._is_woken = False
         self._freed.clear()
         self._grown.clear()
         self._unbound.clear()
+
+    def _offer_kind(self, kind: LineKind) -> None:
+        """Offer the lines of a kind, without those that certainly lack cells as before."""
+        too_many = self.bounds.too_many(kind.request)
+        for line in kind.lines.values():
+            if line.leaf_cells < too_many or not self._is_settled(line):
+                self._offer(line)
+            else:
+                line.is_refused = True
+                self._sleepers.add(kind, Lack.CELLS if kind.is_opportunistic else Lack.OWN_CELLS)
+
+    def _is_settled(self, line: Line) -> bool:
+        return self.bounds.is_settled(line.shape, line.places[0][1])
 
     def _woken(self) -> Iterable[LineKind]:
         """Return the kinds that may fit since the last events."""

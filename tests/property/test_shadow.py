@@ -1,12 +1,21 @@
 """Shadow times on random clusters: nothing changes, and they are what really ending gangs gives."""
 
+from dataclasses import replace
 from random import Random
 
 from hypothesis import example, given
 from hypothesis import strategies as st
 
 from extender.cells.engine import Engine
-from extender.cells.model import Decision, MemberRequest, Place, Preempt, Shadow
+from extender.cells.model import (
+    Decision,
+    MemberRequest,
+    Place,
+    Preempt,
+    Seat,
+    Shadow,
+    Victims,
+)
 from policy.submission import GangKey, NodeName, PodUid
 from policy.topology import Topology
 from tests.support.cells.builders import GangBuilder, a_gang, an_engine, nodes_of
@@ -92,6 +101,44 @@ def test_two_gangs_of_a_vc_get_different_seats_and_both_can_use_them(seed: int) 
     if isinstance(starts, Place) and not starts.downgraded:
         world.engine.apply(starts, now=0.0)
         assert isinstance(world.plan(), Place | Preempt)
+
+
+@given(st.integers(0, 2**32))
+@example(1)
+def test_beside_kept_seats_no_gang_gets_more_than_the_bound(seed: int) -> None:
+    world = _World(seed)
+    kept: list[Seat] = []
+    for number in range(world.random.choice([1, 2])):
+        head = world._gang(f"head{number}").in_vc(world.request.vc).member()
+        shadow = world.engine.shadow(
+            head, ends=world.ends, candidate_nodes=world.nodes, now=0.0, kept=kept
+        )
+        if shadow is not None and world.engine.domain(head) == world.engine.domain(world.request):
+            kept += [*shadow.seats, *shadow.drained]
+
+    counted = world.engine.kept_cells(world.engine.domain(world.request), kept)
+    for times in (1, 2, 3):
+        for size in (1, 2):
+            request = replace(world.request, gang=GangKey("ns", f"{times} of {size}"))
+            request = replace(request, leaf_count=size, gang_leaf_counts=(size,) * times)
+            most = world.engine.most_leaf_cells(request, counted)
+            decision = world.engine.plan(request, candidate_nodes=world.nodes, kept=kept)
+            if isinstance(decision, Place | Preempt):
+                assert most is None or times * size <= most
+
+
+@given(st.integers(0, 2**32))
+def test_it_is_the_same_whether_a_gang_fits_whichever_victims_are_looked_for(seed: int) -> None:
+    world = _World(seed)
+    best = world.plan()
+    any_, none = (
+        world.engine.plan(world.request, candidate_nodes=world.nodes, victims=victims)
+        for victims in (Victims.ANY, Victims.NONE)
+    )
+    assert type(any_) is type(best)
+    assert isinstance(none, Place) == isinstance(best, Place)
+    if not isinstance(best, Preempt):
+        assert any_ == best
 
 
 def _leaves(shadow: Shadow) -> set[tuple[str, str]]:

@@ -59,6 +59,9 @@ class _NoBounds(RoomBounds):
     def lack(self, shape: GangShape, gang: GangKey) -> Lack | None:
         return None
 
+    def is_settled(self, shape: GangShape, gang: GangKey) -> bool:
+        return False
+
 
 class _WakingWorld(_DrainedWorld):
     def lead(self) -> None:

@@ -13,6 +13,7 @@ from extender.cells.model import (
     Part,
     PlacedMember,
     Seat,
+    Victims,
     WaitFacts,
 )
 from policy.placement import Placement
@@ -43,6 +44,7 @@ class WorldCells:
         self.moves = engine.moves
         self.view_seats = engine.view_seats
         self.count_kept = engine.count_kept
+        self.kept_cells = engine.kept_cells
         self.most_leaf_cells = engine.most_leaf_cells
         self.victim_priority = engine.victim_priority
 
@@ -55,11 +57,18 @@ class WorldCells:
         limits: Mapping[NodeName, int] = NO_LIMITS,
         parts: Sequence[Part] = (),
         kept: Sequence[Seat] = (),
+        victims: Victims = Victims.BEST,
     ) -> Decision:
         """Decide about a member; nothing changes."""
         self.asked += 1
         return self._engine.plan(
-            request, candidate_nodes=candidate_nodes, now=now, limits=limits, parts=parts, kept=kept
+            request,
+            candidate_nodes=candidate_nodes,
+            now=now,
+            limits=limits,
+            parts=parts,
+            kept=kept,
+            victims=victims,
         )
 
     def apply(

@@ -7,6 +7,7 @@ Only the engine imports this folder.
 
 applier       Application of a decision to the state: completely or not at all
 decider       From a request to a decision
+kept_cells    How many leaf cells kept seats take, without planning
 kept_seats    Cells that are kept for a gang that waits, while another one is planned
 moves         Opportunistic gangs that could run elsewhere, so that another one fits
 refusals      Checks of a request that can never be satisfied as it is

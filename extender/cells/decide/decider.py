@@ -19,14 +19,17 @@ from extender.cells.fit.gang_fit import PLACEHOLDER, surroundings
 from extender.cells.model import (
     NO_LIMITS,
     NO_MEMBER,
+    NONE_KEPT,
     OPPORTUNISTIC,
     Decision,
+    KeptCells,
     MemberRequest,
     Part,
     Place,
     Preempt,
     ReasonCode,
     Seat,
+    Victims,
     Wait,
 )
 from extender.cells.preempt.preemption import PreemptionSearch, keys, place
@@ -61,6 +64,8 @@ class Decider:
         limits: Mapping[NodeName, int] = NO_LIMITS,
         parts: Sequence[Part] = (),
         kept: Sequence[Seat] = (),
+        *,
+        victims: Victims = Victims.BEST,
     ) -> Decision:
         """Decide about one member and thereby about its gang; `kept` seats are of other gangs."""
         gang = self._table.gangs.get(request.gang)
@@ -70,8 +75,9 @@ class Decider:
         if kept:
             with self._table.what_if():
                 keep(self._table, self.vc_of(request), kept, asking=request.gang)
-                return self.plan(request, candidates, limits, parts)
-        ask = replace(self.ask(request, candidates, limits), parts=tuple(parts))
+                return self.plan(request, candidates, limits, parts, victims=victims)
+        ask = self.ask(request, candidates, limits)
+        ask = replace(ask, parts=tuple(parts), victims=victims)
         if gang is None:
             return self._plan_gang(ask)
         if gang.is_preempting:
@@ -94,7 +100,7 @@ class Decider:
         """False if quick bounds rule out that a gang fits, or that victims make room for it."""
         return self._chains.may_fit_in_any(ask) or self.preemption.may_help(ask)
 
-    def most_leaf_cells(self, request: MemberRequest) -> int | None:
+    def most_leaf_cells(self, request: MemberRequest, kept: KeptCells = NONE_KEPT) -> int | None:
         """Return an upper bound of the leaf cells that a gang can get now; None if there is none.
 
         Opportunistic gangs that run are no obstacle to a guaranteed gang, and no help either: it
@@ -103,7 +109,7 @@ class Decider:
         is_guaranteed = self._table.is_guaranteed(request)
         if is_guaranteed and self.preemption.may_take_from(request.vc, request.priority):
             return None
-        return self._reasons.most_leaf_cells(request)
+        return self._reasons.most_leaf_cells(request, kept)
 
     def vc_of(self, request: MemberRequest) -> Vc | None:
         """Return the VC whose cells a gang must use, if it is guaranteed."""
@@ -221,7 +227,7 @@ class Decider:
         seats = self._fit_within_limits(ask, self._chains.fit_apart)
         if seats is not None:
             return place(self._table, ask, seats)
-        return wait(ask.request, ReasonCode.SEARCH_ENDED, **needed(ask.request, ask.sizes))
+        return _search_ended(ask)
 
     def _fit_most(self, ask: Ask, least: Ask) -> list[Seat] | None:
         """Fit the whole gang, or as many members of an incremental gang as possible."""
@@ -251,16 +257,19 @@ class Decider:
 
     def _decide(self, ask: Ask, fit: Fit) -> Decision:
         """Place the gang if it fits, otherwise preempt, otherwise explain why it waits."""
+        is_asked = ask.victims is not Victims.NONE
         if self._lacks_cells(ask):
-            return self._reasons.find(ask)
+            return self._reasons.find(ask) if is_asked else _search_ended(ask)
         seats = self._fit_within_limits(ask, fit)
         if seats is not None:
             return place(self._table, ask, seats)
         try:
-            found = self.preemption.find(ask) or self.preemption.wait_for_runs(ask)
-            return found or self._reasons.find(ask)
+            found = self.preemption.find(ask)
+            if found is not None or not is_asked:
+                return found or _search_ended(ask)
+            return self.preemption.wait_for_runs(ask) or self._reasons.find(ask)
         except OutOfBudgetError:
-            return wait(ask.request, ReasonCode.SEARCH_ENDED, **needed(ask.request, ask.sizes))
+            return _search_ended(ask)
 
     def _lacks_cells(self, ask: Ask) -> bool:
         """Tell whether a VC does not have the leaf cells, so that no victim helps."""
@@ -280,6 +289,10 @@ class Decider:
                     if len(idle) > most:
                         self._table.hold(idle[most:], PLACEHOLDER)
             return _within_share(ask, fit)
+
+
+def _search_ended(ask: Ask) -> Wait:
+    return wait(ask.request, ReasonCode.SEARCH_ENDED, **needed(ask.request, ask.sizes))
 
 
 def _within_share(ask: Ask, fit: Fit) -> list[Seat] | None:

@@ -109,43 +109,6 @@ def view_seats(table: AllocationTable, vc: VcName | None, seats: Iterable[Seat])
     return SeatsView(holders=tuple(sorted(holders)), lost=tuple(lost))
 
 
-def count_kept(table: AllocationTable, vc: Vc | None, seats: Iterable[Seat]) -> int:
-    """Count the leaf cells that `keep` at least takes from what a VC does not use, or all VCs."""
-    by_claim: dict[tuple[ChainName, CellAddress | None], int] = {}
-    for seat in seats:
-        tree = table.trees.get(seat.chain)
-        leaves = (tree.by_address.get(address) for address in seat.leaves) if tree else ()
-        idle = sum(leaf is not None and leaf.idle for leaf in leaves)
-        if vc is None or seat.claim is not None:
-            at = (seat.chain, seat.claim)
-            by_claim[at] = by_claim.get(at, 0) + idle
-    if vc is None:
-        return sum(by_claim.values())
-    unused: dict[tuple[ChainName, int], int] = {}
-    return sum(
-        idle for at, idle in by_claim.items() if idle and _takes_promise(table, vc, at, unused)
-    )
-
-
-def _takes_promise(
-    table: AllocationTable,
-    vc: Vc,
-    at: tuple[ChainName, CellAddress | None],
-    unused: dict[tuple[ChainName, int], int],
-) -> bool:
-    """Tell whether a kept cell is mapped for a VC, or takes one of its `unused` cells."""
-    chain, address = at
-    cell = table.trees[chain].by_address.get(address) if address is not None else None
-    if cell is None:
-        return False
-    if cell.claim is not None and cell.claim.vc == vc.name:
-        return True
-    rung = chain, cell.level
-    left = unused.setdefault(rung, vc.unused(*rung))
-    unused[rung] = left - 1
-    return left > 0
-
-
 def _is_of_another(leaf: Cell, vc: VcName | None, seat: Seat) -> bool:
     """Tell whether another VC has mapped a cell to a leaf, or a foreign pod stays on it."""
     if seat.claim is None:

@@ -6,7 +6,7 @@ from functools import partial
 from extender.cells.answers import needed, owner, wait
 from extender.cells.fit.chain_choice import ChainFitter, chains_of
 from extender.cells.fit.demand import Ask
-from extender.cells.model import Argument, MemberRequest, ReasonCode, Wait
+from extender.cells.model import Argument, KeptCells, MemberRequest, ReasonCode, Wait
 from extender.cells.phrases import LISTED
 from extender.cells.state.allocation_table import AllocationTable
 from policy.topology import ChainName
@@ -135,10 +135,10 @@ class WaitReasons:
             "used": foreign.leaf_count(chains),
         }
 
-    def most_leaf_cells(self, request: MemberRequest) -> int | None:
+    def most_leaf_cells(self, request: MemberRequest, kept: KeptCells) -> int | None:
         """Return an upper bound of the leaf cells that a gang can get; None if it is not known.
 
-        It holds if no guaranteed gang of the same VC ends.
+        It holds if no guaranteed gang of the same VC ends, and what is kept is left alone.
         """
         vc = self._table.vcs.get(request.vc)
         is_guaranteed = self._table.is_guaranteed(request)
@@ -148,9 +148,13 @@ class WaitReasons:
         chains = chains_of(self._table, request)
         if not chains:
             return None
-        if is_guaranteed and vc is not None:
-            return _over_chains(request, chains, partial(vc.left, pinned=request.pinned))
-        return _over_chains(request, chains, lambda chain: self._table.idle[chain].total)
+        idle, pinned = self._table.idle, request.pinned if is_guaranteed else None
+
+        def left(chain: ChainName) -> int:
+            has = vc.left(chain, pinned) if is_guaranteed and vc else idle[chain].total
+            return has - kept.get((chain, pinned), 0)
+
+        return _over_chains(request, chains, left)
 
     def _unused(self, request: MemberRequest, chain: ChainName) -> int:
         """Return the leaf cells of a VC in a chain that its guaranteed gangs do not use."""

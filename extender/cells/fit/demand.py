@@ -4,9 +4,9 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
 from extender.cells.budget import SearchBudget
-from extender.cells.model import MemberRequest, Part
+from extender.cells.model import MemberRequest, Part, Victims
 from extender.cells.state.ranking import Ranking
-from extender.cells.state.tree import Cell
+from extender.cells.state.tree import Cell, ChainTree
 from extender.cells.state.vcs import Vc
 from policy.submission import NodeName
 from policy.topology import ChainName, PinnedCellId
@@ -20,9 +20,20 @@ class AllowedNodes:
 
     nodes: Candidates | None = None
     """None: all nodes."""
+    _left_out: dict[ChainName, list[Cell]] = field(default_factory=dict, repr=False)
 
     def __call__(self, bin_: Cell) -> bool:
         return self.nodes is None or bin_.node in self.nodes
+
+    def left_out(self, tree: ChainTree) -> list[Cell]:
+        """Return the nodes of a chain that are not allowed; found once for each request."""
+        if self.nodes is None:
+            return []
+        if tree.name not in self._left_out:
+            self._left_out[tree.name] = [
+                cell for name, cell in tree.by_node.items() if name not in self.nodes
+            ]
+        return self._left_out[tree.name]
 
 
 ANY_NODE = AllowedNodes()
@@ -42,6 +53,7 @@ class Ask:
     parts: tuple[Part, ...] = ()
     """The members by the nodes that they may use, the asking one's first; empty if all may use the
     same."""
+    victims: Victims = Victims.BEST
     budget: SearchBudget
 
 

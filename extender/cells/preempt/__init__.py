@@ -12,6 +12,7 @@ the damage of clearing them, and upper bounds that rule out most sets without a 
     damage             The cost of ending gangs: number of gangs, leaf cells, age of their work
     ending_gangs       Prefers victims that are ending already, since ending them costs nothing
     eviction_ranking   Bins ranked by the damage of clearing them, kept up to date
+    evictions_within   An eviction ranking as far as its bins lie on allowed nodes
     gangs_by_size      Gangs ranked by the leaf cells that they hold
     greedy_search      Gives each member the bin with the least damage: a first set of victims
     minimum_runs       Whether a gang waits only until others have run for long enough

@@ -24,7 +24,7 @@ from extender.cells.state.tree import Cell
 from policy.submission import VcName
 from policy.topology import ChainName, PinnedCellId
 
-_Entry = tuple[Damage, int, int]
+Entry = tuple[Damage, int, int]
 """The damage of clearing a bin, the room that would be left over, the order of the bin."""
 
 _Evictable = dict[PlacedGang, tuple[int, Damage]]
@@ -59,15 +59,15 @@ class EvictionRanking:
     ) -> None:
         self._table = table
         self._source = source
-        self._tree = table.trees[source.chain]
+        self.tree = table.trees[source.chain]
         self._damages = damages
         self._nodes = nodes
         """Only bins of these nodes; None: of all nodes."""
         self._bins: dict[Cell, list[Cell]] = {}
         """Bins by node."""
-        self._entries: dict[Cell, tuple[_Entry | None, int]] = {}
+        self._entries: dict[Cell, tuple[Entry | None, int]] = {}
         """By bin: its entry, None if it cannot be cleared; and the members that it would hold."""
-        self._ranked: list[_Entry] = []
+        self._ranked: list[Entry] = []
         self.capacity = 0
         """Members that all bins would hold if all gangs ended that may be ended."""
         self._read = 0
@@ -75,7 +75,8 @@ class EvictionRanking:
     @property
     def is_fresh(self) -> bool:
         """True if it can catch up quickly."""
-        return self._table.changes.now - self._read <= _QUICKLY_READ
+        changes = self._table.changes.count_since(self._read)
+        return changes is not None and changes <= _QUICKLY_READ
 
     def build(self) -> None:
         """Rank all bins in one step."""
@@ -98,12 +99,20 @@ class EvictionRanking:
     def cheapest(self) -> Iterator[tuple[Damage, Cell]]:
         """Bins with the damage of clearing each, the least damage first."""
         for entry in self._ranked:
-            yield entry[0], self._tree.cells[entry[2]]
+            yield entry[0], self.tree.cells[entry[2]]
 
-    def entry(self, bin_: Cell) -> _Entry | None:
+    def entry(self, bin_: Cell) -> Entry | None:
         """The entry of a bin; None if it cannot be cleared or does not belong to the source."""
         known = self._entries.get(bin_)
         return known[0] if known is not None else None
+
+    def capacity_of(self, node: Cell) -> int:
+        """The part of `capacity` that is on a node."""
+        return sum(self._entries[bin_][1] for bin_ in self._bins.get(node, ()))
+
+    def entries_of(self, node: Cell) -> int:
+        """The number of bins on a node that can be cleared."""
+        return sum(self._entries[bin_][0] is not None for bin_ in self._bins.get(node, ()))
 
     def victims(self, bin_: Cell) -> list[PlacedGang]:
         """The gangs that have to end to clear a bin, which must have an entry."""
@@ -111,7 +120,7 @@ class EvictionRanking:
 
     def bins_in(self, cell: Cell) -> Iterator[Cell]:
         """The bins in a cell above the nodes."""
-        for node in cell.at_level(self._tree.node_level):
+        for node in cell.at_level(self.tree.node_level):
             yield from self._bins.get(node, ())
 
     def __len__(self) -> int:
@@ -135,7 +144,7 @@ class EvictionRanking:
         self._ranked = []
         for node in list(self._all_nodes()):
             self._damages.refresh()
-            bins = list(self._bins_at(node)) if self._tree.cells.get(node.order) is node else []
+            bins = list(self._bins_at(node)) if self.tree.cells.get(node.order) is node else []
             if bins:
                 self._bins[node] = bins
                 self._entries.update((bin_, self._entry(bin_)) for bin_ in bins)
@@ -144,7 +153,7 @@ class EvictionRanking:
         self.capacity = sum(count for _, count in self._entries.values())
 
     def _all_nodes(self) -> Iterable[Cell]:
-        by_node = self._tree.by_node
+        by_node = self.tree.by_node
         if self._nodes is not None:
             names = self._nodes if len(self._nodes) < len(by_node) else by_node
             return [by_node[name] for name in names if name in by_node and name in self._nodes]
@@ -156,7 +165,7 @@ class EvictionRanking:
     def _nodes_of(self, changed: "Sequence[Cell | PlacedGang]") -> dict[Cell, None]:
         """The nodes of changed cells and gangs."""
         found: dict[Cell, None] = {}
-        level, tree = self._tree.node_level, self._tree
+        level, tree = self.tree.node_level, self.tree
         for item in dict.fromkeys(changed):
             if isinstance(item, PlacedGang):
                 leaves = [slot.leaves[0] for slot in item.slots if slot.leaves]
@@ -174,7 +183,7 @@ class EvictionRanking:
             self.capacity -= count
             if entry is not None:
                 del self._ranked[bisect_left(self._ranked, entry)]
-        if self._tree.cells.get(node.order) is not node or (
+        if self.tree.cells.get(node.order) is not node or (
             self._nodes is not None and node.node not in self._nodes
         ):
             return
@@ -212,7 +221,7 @@ class EvictionRanking:
             elif child.claims_below:
                 yield from self._claimed_below(child)
 
-    def _entry(self, bin_: Cell) -> tuple[_Entry | None, int]:
+    def _entry(self, bin_: Cell) -> tuple[Entry | None, int]:
         size = self._source.size
         if bin_.idle >= bin_.leaf_count:
             entry = (NO_DAMAGE, bin_.idle - size, bin_.order) if bin_.idle >= size else None

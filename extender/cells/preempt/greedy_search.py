@@ -20,10 +20,13 @@ from extender.cells.fit.leaf_choice import LeafChooser
 from extender.cells.model import Seat
 from extender.cells.preempt.damage import Damage, total_damage
 from extender.cells.preempt.eviction_ranking import BinSource, EvictionRanking, EvictionRankings
+from extender.cells.preempt.evictions_within import EvictionsWithin
 from extender.cells.preempt.preemption_case import Displacement, PreemptionCase
 from extender.cells.state.allocation_table import AllocationTable
 from extender.cells.state.placed_gangs import PlacedGang
 from extender.cells.state.tree import Cell
+
+Bins = EvictionRanking | EvictionsWithin
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,7 +35,7 @@ class _Option:
 
     damage: Damage
     bin_: Cell
-    ranking: EvictionRanking
+    ranking: Bins
     demand: Demand
     to_map: Cell | None = None
     """The physical cell to which an unused preassigned cell is mapped for it."""
@@ -47,7 +50,7 @@ class GreedySearch:
         self._table = table
         self._rankings = rankings
         self._case = case
-        self._few: dict[tuple[BinSource, AllowedNodes], EvictionRanking] = {}
+        self._few: dict[tuple[BinSource, AllowedNodes], Bins] = {}
         """Rankings of the allowed nodes only, for cases in which most nodes are not allowed."""
 
     def is_impossible(self) -> bool:
@@ -113,9 +116,7 @@ class GreedySearch:
                     found |= self._gangs_of(self._ranking(source, demand.allowed), demand, most)
         return found
 
-    def _gangs_of(
-        self, ranking: EvictionRanking, demand: Demand, most: int
-    ) -> dict[PlacedGang, None]:
+    def _gangs_of(self, ranking: Bins, demand: Demand, most: int) -> dict[PlacedGang, None]:
         found: dict[PlacedGang, None] = {}
         for _, bin_ in islice(ranking.cheapest(), most):
             if demand.allowed(bin_):
@@ -199,7 +200,7 @@ class GreedySearch:
         node_level = self._table.trees[demand.chain].node_level
         return BinSource(chain=demand.chain, size=size, level=min(level, node_level))
 
-    def _ranking(self, source: BinSource, allowed: AllowedNodes) -> EvictionRanking:
+    def _ranking(self, source: BinSource, allowed: AllowedNodes) -> Bins:
         """The ranking of a source; of the allowed nodes only, if most of the best are not."""
         few = self._few.get((source, allowed))
         if few is not None:
@@ -210,11 +211,18 @@ class GreedySearch:
         if allowed.nodes is None or 2 * sum(map(allowed, first)) >= len(first):
             return known
         self._case.budget.spend(1 + len(allowed.nodes) // CLEARING_LOOKS)
-        few = self._few[source, allowed] = self._rankings.only(source, allowed.nodes)
+        few = self._few[source, allowed] = self._within(known, source, allowed)
         return few
 
+    def _within(self, known: EvictionRanking, source: BinSource, allowed: AllowedNodes) -> Bins:
+        """The bins on allowed nodes, ranked anew if these are few."""
+        nodes = allowed.nodes or ()
+        if 2 * len(nodes) < len(known.tree.by_node):
+            return self._rankings.only(source, nodes)
+        return EvictionsWithin(known, allowed)
+
     def _best_bin_to_map(
-        self, demand: Demand, level: int, ranking: EvictionRanking, allowed: AllowedNodes
+        self, demand: Demand, level: int, ranking: Bins, allowed: AllowedNodes
     ) -> _Option | None:
         """The cheapest cell, at most at node level, to which an unused one may be mapped."""
         may_map = self._may_map(demand, level)
@@ -238,7 +246,7 @@ class GreedySearch:
         self,
         demand: Demand,
         level: int,
-        ranking: EvictionRanking,
+        ranking: Bins,
         allowed: AllowedNodes,
         *,
         want: int,
@@ -287,7 +295,7 @@ class GreedySearch:
                 yield from islice(around.at_level(level), FREE_LOOKS_INSIDE)
 
 
-def _may_be_cheaper(ranking: EvictionRanking, level: int, best: _Option) -> bool:
+def _may_be_cheaper(ranking: Bins, level: int, best: _Option) -> bool:
     """False if no bin of a ranking has less damage than the best option.
 
     Above the nodes younger work alone does not justify mapping one more cell, because members

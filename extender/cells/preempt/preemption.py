@@ -14,7 +14,7 @@ from extender.cells.answers import preempt
 from extender.cells.budget import CHEAPEST_VICTIMS, MOST_DOWNGRADED, VICTIM_LOOKS, OutOfBudgetError
 from extender.cells.fit.chain_choice import ChainFitter, chains_of
 from extender.cells.fit.demand import Ask
-from extender.cells.model import Place, Preempt, Seat, Wait
+from extender.cells.model import Place, Preempt, Seat, Victims, Wait
 from extender.cells.preempt import ending_gangs, preemption_case
 from extender.cells.preempt.damage import Damage, damage_of
 from extender.cells.preempt.eviction_ranking import BinSource, EvictionRankings
@@ -23,7 +23,7 @@ from extender.cells.preempt.greedy_search import GreedySearch
 from extender.cells.preempt.minimum_runs import wait_for_runs
 from extender.cells.preempt.preemption_case import Displacement, PreemptionCase
 from extender.cells.preempt.victim_candidates import VictimCandidates
-from extender.cells.preempt.victims import fewest_gangs, least_damage
+from extender.cells.preempt.victims import fewest_gangs, first_solution, least_damage
 from extender.cells.state.allocation_table import AllocationTable
 from extender.cells.state.placed_gangs import PlacedGang, placement_of
 from extender.cells.state.registry import Registry
@@ -95,7 +95,8 @@ class PreemptionSearch:
         if not self._registry.has_candidates(request.vc, request.priority):
             return None
         cases, last = list(self._cases(ask)), self._preempt
-        for attempt in (self._overtake, self._downgrade, last):
+        gentle = (self._overtake, self._downgrade)
+        for attempt in gentle if ask.victims is Victims.NONE else (*gentle, last):
             tried = [
                 self._try(attempt, ask, case, is_last=attempt == last and case is cases[-1])
                 for case in cases
@@ -126,15 +127,21 @@ class PreemptionSearch:
         chains = chains_of(self._table, ask.request)
         highest = self._registry.highest_below(ask.request.vc, ask.request.priority)
         below = 0 if highest is None else highest + 1
+        # Where gangs of the VC may end, it matters which: their cells may be mapped elsewhere.
+        takes_any = ask.victims is Victims.ANY and not below
         if ask.request.spans_chains and len(chains) > 1:
             demands = tuple(self._chains.demand(ask, chain) for chain in chains)
             fit = partial(self._chains.fit_in_any, ask)
-            yield PreemptionCase(demands=demands, fit=fit, request=ask.request, below=below)
+            yield PreemptionCase(
+                demands=demands, fit=fit, request=ask.request, below=below, takes_any=takes_any
+            )
             return
         for chain in chains:
             demands = (self._chains.demand(ask, chain),)
             fit = partial(self._chains.fit_in, ask, chain)
-            yield PreemptionCase(demands=demands, fit=fit, request=ask.request, below=below)
+            yield PreemptionCase(
+                demands=demands, fit=fit, request=ask.request, below=below, takes_any=takes_any
+            )
 
     def _cost(self, decision: Place | Preempt) -> tuple[Damage, int]:
         """The damage of a decision, then the number of gangs, since some of them cost nothing."""
@@ -193,6 +200,8 @@ class PreemptionSearch:
         """The victims with the least damage; gangs that are ending already do none."""
         if GreedySearch(self._table, self._rankings, case).is_impossible():
             return None
+        if case.takes_any and (found := self._least(case)) is not None:
+            return found
         ending = ending_gangs.candidates(self._registry, case)
         if ending:
             search = partial(self._least, case)
@@ -204,6 +213,8 @@ class PreemptionSearch:
     def _least(self, case: PreemptionCase) -> Displacement | None:
         greedy = GreedySearch(self._table, self._rankings, case)
         known = greedy.find()
+        if known is not None and case.takes_any:
+            return known
         candidates, vc = VictimCandidates(self._table, case), case.vc.name
         is_all = self._registry.has_few_candidates(vc, case.priority, most=VICTIM_LOOKS)
         if is_all:
@@ -213,7 +224,10 @@ class PreemptionSearch:
             candidates.add(known.gangs if known else ())
             candidates.add(self._likely(case, greedy, candidates))
         try_fit = preemption_case.fit_without(self._table, case)
-        found = least_damage(candidates, try_fit, known=known, budget=case.budget)
+        if case.takes_any:
+            found = first_solution(candidates, try_fit)
+        else:
+            found = least_damage(candidates, try_fit, known=known, budget=case.budget)
         case.budget.is_cut |= found is None and not is_all
         return found
 

@@ -41,6 +41,8 @@ class PreemptionCase:
     """The request of the asking member."""
     below: int = 0
     """Gangs of the VC below this priority may be ended; 0: there are none."""
+    takes_any: bool = False
+    """Whether the first victims that are found will do."""
 
     @property
     def budget(self) -> SearchBudget:

@@ -41,7 +41,7 @@ def least_damage(
     `known` is a solution that was found already; the result is never worse.
     """
     cover = CheapestBins(candidates)
-    best = known or _first_solution(cover, candidates, try_fit)
+    best = known or _first_cover(cover, candidates, try_fit)
     if best is None:
         return None
     try:
@@ -52,7 +52,12 @@ def least_damage(
         return best
 
 
-def _first_solution(
+def first_solution(candidates: VictimCandidates, try_fit: FitTest) -> Displacement | None:
+    """Find victims, whatever damage their end does."""
+    return _first_cover(CheapestBins(candidates), candidates, try_fit)
+
+
+def _first_cover(
     cover: CheapestBins, candidates: VictimCandidates, try_fit: FitTest
 ) -> Displacement | None:
     """Clear the cheapest bins until the gang fits; if it never does, try all candidates."""

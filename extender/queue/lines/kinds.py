@@ -5,7 +5,9 @@ A line holds the waiting gangs of one shape. Lines of one kind sleep and wake to
 
 from dataclasses import dataclass, field
 from math import inf
+from operator import ge
 
+from extender.cells.model import OPPORTUNISTIC, MemberRequest
 from extender.queue.lines.gang_places import Place
 from extender.queue.lines.shapes import GangShape, ShapeKind
 from policy.queues.pools import Pool
@@ -49,6 +51,16 @@ class LineKind:
     """So many leaf cells are certainly not to be had, on whatever nodes."""
     _refused: dict[tuple[Sizes, int], None] = field(default_factory=dict)
 
+    @property
+    def request(self) -> MemberRequest:
+        """What all its gangs ask for, without names and sizes."""
+        return self.key[0]
+
+    @property
+    def is_opportunistic(self) -> bool:
+        """Whether its gangs use what is idle."""
+        return self.request.priority == OPPORTUNISTIC
+
     def refuse(self, line: Line, *, fits_no_gap: bool = False) -> None:
         """Note that a line does not fit: at all, or only no gap that is as short as there is."""
         line.is_refused = True
@@ -73,16 +85,10 @@ class LineKind:
 
         A gang that may start with its smallest members is compared with equal ones only.
         """
+        own, longest = shape.sizes, shape.run
         if shape.is_incremental:
-            refused = (run for sizes, run in self._refused if sizes == shape.sizes)
-            return any(shape.run >= run for run in refused)
-        return any(
-            shape.run >= run and _is_at_least(shape.sizes, sizes) for sizes, run in self._refused
-        )
-
-
-def _is_at_least(sizes: Sizes, others: Sizes) -> bool:
-    """Tell whether these sizes are at least as large as the others, member by member."""
-    return len(sizes) >= len(others) and all(
-        size >= other for size, other in zip(sizes, others, strict=False)
-    )
+            return any(longest >= run for sizes, run in self._refused if sizes == own)
+        for sizes, run in self._refused:  # hundreds of lines are asked about after each event
+            if longest >= run and len(own) >= len(sizes) and all(map(ge, own, sizes)):
+                return True
+        return False

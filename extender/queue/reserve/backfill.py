@@ -28,6 +28,7 @@ from extender.cells.model import (
     ReasonCode,
     Seat,
     TriedForms,
+    Victims,
     Wait,
     WindowNote,
     Withheld,
@@ -83,6 +84,17 @@ class Guard:
         if one.entry is not None:
             return self.counts_until <= one.deadline
         return self.ends_at is not None and self.ends_at <= one.deadline
+
+    @property
+    def victims_that_count(self) -> Victims:
+        """Which victims to look for where the reservations are not respected.
+
+        A gang may not preempt for cells that are reserved for another one. So it only matters
+        whether it could, unless the chains of its victims decide for which gang they are reserved.
+        """
+        chains = {seat.chain for one in self.binding for seat in one.seats}
+        is_only_asked = len(chains) == 1 and all(one.entry is None for one in self.binding)
+        return Victims.ANY if is_only_asked else Victims.BEST
 
     def reserved_for(self, decision: Place | Preempt) -> Reservation:
         """Return the reservation that a decision would break: the first in one of its chains."""
@@ -200,7 +212,8 @@ class GuardedSearch:
         return choice if isinstance(choice.decision, Place) else None
 
     def _choose_beside(self, request: MemberRequest) -> Choice:
-        choice, kept = self._free.choose(request), self._guard.kept
+        kept, victims = self._guard.kept, self._guard.victims_that_count
+        choice = self._free.choose(request, victims=victims)
         if not kept or not isinstance(choice.decision, Place | Preempt):
             return choice
         if not choice.decision.seats:

@@ -1,13 +1,13 @@
 """Which gangs may use the gaps before reservations, and what reservations mean for each gang."""
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Hashable
 from dataclasses import replace
 from math import inf, log2
 
-from extender.cells.model import Withheld
+from extender.cells.model import NONE_KEPT, KeptCells, Withheld
 from extender.queue.ports import Cells
 from extender.queue.queued_gang import QueuedGang
-from extender.queue.reserve.backfill import FREE, Guard
+from extender.queue.reserve.backfill import FREE, Guard, kept_of
 from extender.queue.reserve.calendar import Calendar
 from extender.queue.reserve.model import Reservation
 from extender.queue.seen_gangs import SeenGangs
@@ -41,8 +41,9 @@ class Gaps:
         self._backfilled: list[GangKey] = []
         self.started: dict[GangKey, float] = {}
         """When each gang got its places, or was first seen with them."""
-        self._kept: dict[GangKey, int] = {}
-        """Free leaf cells of reservations; empty after each change of cells."""
+        self._kept: dict[Hashable, tuple[list[Reservation], KeptCells]] = {}
+        """Which reservations keep how much from gangs that are alike; empty after each change of
+        cells or reservations."""
 
     def guard(self, gang: QueuedGang, *, ends_at: float | None = None) -> Guard:
         """Return what reservations and windows mean for a gang that is planned now.
@@ -112,26 +113,34 @@ class Gaps:
         has_begun = one.deadline <= self._calendar.now
         return replace(one, drained=()) if domain is None and has_begun else None
 
-    def count_kept(self, gang: QueuedGang, *, runs: float) -> int:
-        """Return how many free leaf cells are kept from a gang that runs for at least a time.
+    def kept_from(self, gang: QueuedGang, *, runs: float) -> KeptCells:
+        """Return how many leaf cells are kept from a gang that runs for at least a time.
 
-        At least as many: advance reservations are not counted.
+        At least as many: what advance reservations keep from opportunistic gangs is not counted.
         """
-        kept, now = 0, self._calendar.now
-        domain = self._cells.domain(gang.first.request)
-        for one in self._in_force():
-            is_other = one.gang == gang.key or one.domain != domain or one.entry is not None
-            if is_other or not _binds(one, gang):
-                continue
-            if now + runs <= one.deadline:
-                return 0  # it may use the gap before this one
-            if one.gang not in self._kept:
-                self._kept[one.gang] = self._cells.count_kept(domain, one.kept)
-            kept += self._kept[one.gang]
+        asks, own = gang.first, gang.key if gang.has_reservation else None
+        key = (
+            self._cells.domain(asks.request),
+            asks.request.priority,
+            asks.may_preempt,
+            gang.covered,
+            own,
+        )
+        if key not in self._kept:
+            bound = [one for one in self._in_force() if _keeps_from(one, gang, key[0])]
+            self._kept[key] = bound, self._cells.kept_cells(key[0], kept_of(bound))
+        bound, kept = self._kept[key]
+        if any(self._may_end_before(one, gang, runs=runs) for one in bound):
+            return NONE_KEPT  # it may use the gap before this one
         return kept
 
+    def _may_end_before(self, one: Reservation, gang: QueuedGang, *, runs: float) -> bool:
+        if one.entry is not None and runs == inf:
+            runs = self._calendar.counts_for(gang)
+        return self._calendar.now + runs <= one.deadline
+
     def note_cells(self) -> None:
-        """Cells were taken or became free."""
+        """Cells were taken or became free, or reservations have changed."""
         self._kept.clear()
 
     def note_backfill(self, gang: GangKey, reservation: Reservation) -> None:
@@ -170,6 +179,13 @@ class Gaps:
         """Return the gangs that use reserved cells since this was last asked."""
         found, self._backfilled = self._backfilled, []
         return found
+
+
+def _keeps_from(one: Reservation, gang: QueuedGang, domain: VcName | None) -> bool:
+    """Tell whether a gang that has not begun leaves the cells of a reservation alone."""
+    if one.gang == gang.key or one.domain != domain:
+        return False
+    return _binds(one, gang) if one.entry is None else one.entry not in gang.covered
 
 
 def _binds(one: Reservation, gang: QueuedGang) -> bool:

@@ -154,6 +154,7 @@ class Reservations:
     def restore(self, reservations: Iterable[Reservation]) -> None:
         """Take over the reservations of an earlier leader, in place of all that are known."""
         known, self._of = self._of, {one.gang: one for one in reservations}
+        self.gaps.note_cells()
         for one in self._of.values():
             self.on_change(self._change(one, ReservationStep.TAKEN_OVER))
         for gang in {**known, **self._of}:
@@ -354,6 +355,7 @@ class Reservations:
     def _note(self, change: ReservationChange) -> None:
         one = change.after
         self._of[one.gang] = self._changed[one.gang, one.made_at] = one
+        self.gaps.note_cells()
         self.on_change(change)
 
     def _change(
@@ -377,6 +379,7 @@ class Reservations:
         one = self._of.pop(gang, None)
         if one is None:
             return
+        self.gaps.note_cells()
         self._idle_since.pop(gang, None)
         one = self._changed[gang, one.made_at] = replace(one, end=end, ended_at=self._now)
         self.on_change(self._change(one, ReservationStep.ENDED))

@@ -10,14 +10,14 @@ changes the reasons of many, but some gangs every second.
 
 from math import inf
 
-from extender.cells.model import OPPORTUNISTIC, ReasonCode
+from extender.cells.model import OPPORTUNISTIC, MemberRequest, ReasonCode
 from extender.queue.lines.shapes import GangShape
 from extender.queue.lines.sleepers import Lack
 from extender.queue.ports import Cells
 from extender.queue.queued_gang import QueuedGang
 from extender.queue.reserve.gaps import Gaps, shortest_run
 from extender.queue.seen_gangs import SeenGangs
-from extender.queue.waiting_gangs import WaitingGangs
+from extender.queue.waiting_gangs import LineBounds, WaitingGangs
 from policy.queues.pools import pool_of
 from policy.submission import GangKey
 
@@ -26,9 +26,11 @@ _OF_ROOM = frozenset({*_FULL.values(), ReasonCode.RESERVED})
 _CORRECT_SECONDS = 1.0
 _AT_ONCE = 8
 """Gangs that are planned in one second only to correct what their owners are told."""
+_LOOKS = 128
+"""Gangs that are looked at for this."""
 
 
-class RoomBounds:
+class RoomBounds(LineBounds):
     """Compares what lines of gangs ask for with what is left."""
 
     def __init__(self, cells: Cells, gaps: Gaps, *, seen: SeenGangs, waiting: WaitingGangs) -> None:
@@ -45,36 +47,76 @@ class RoomBounds:
         if now < self._correct_at:
             return
         self._correct_at = now + _CORRECT_SECONDS
-        for gang in list(self._misled)[:_AT_ONCE]:
+        left = _AT_ONCE
+        for gang in list(self._misled)[:_LOOKS]:
             del self._misled[gang]
-            self._waiting.plan_again(gang)
+            if not self._is_told_why(gang):
+                self._waiting.plan_again(gang)
+                left -= 1
+            if not left:
+                return
+
+    def _is_told_why(self, gang: GangKey) -> bool:
+        """Tell whether the reason that a gang was told holds again: it needs no plan."""
+        shape, first = self._waiting.shape(gang), self._seen.find(gang)
+        if shape is None or first is None:
+            return True  # it does not wait any more
+        lack = self._compare(shape, first) if _has_bound(shape, first) else None
+        return lack is not None and _told(first) is _code_of(lack)
 
     def lack(self, shape: GangShape, gang: GangKey) -> Lack | None:
         """Return what the first gang of a line certainly lacks; None if it has to be planned."""
         first = self._seen[gang]
-        told = None if first.noticed is None else first.noticed.code
-        if told not in _OF_ROOM or shape.request.gang_min is not None or not _is_whole(first):
+        if not _has_bound(shape, first) or self._is_head(first):
             return None
-        if self._waiting.head(pool_of(first.first.request)) == gang and not first.has_reservation:
-            return None
-        most = self._cells.most_leaf_cells(shape.request)
-        if most is None:
-            return None
-        lack = self._compare(shape, first, most)
-        if lack is not None and told is not _FULL.get(lack, ReasonCode.RESERVED):
+        lack = self._compare(shape, first)
+        if lack is not None and _told(first) is not _code_of(lack):
             self._misled[gang] = None
         return lack
 
-    def _compare(self, shape: GangShape, first: QueuedGang, most: int) -> Lack | None:
-        needed, is_opportunistic = sum(shape.sizes), shape.request.priority == OPPORTUNISTIC
+    def too_many(self, request: MemberRequest) -> float:
+        """Return from how many leaf cells on a gang with a request lacks cells."""
+        most = self._cells.most_leaf_cells(request)
+        return inf if most is None else most + 1
+
+    def is_settled(self, shape: GangShape, gang: GangKey) -> bool:
+        """Tell whether a gang that lacks cells was told so the last time."""
+        first = self._seen[gang]
+        if not _has_bound(shape, first) or self._is_head(first):
+            return False
+        lack = Lack.CELLS if shape.request.priority == OPPORTUNISTIC else Lack.OWN_CELLS
+        return _told(first) is _code_of(lack)
+
+    def _is_head(self, gang: QueuedGang) -> bool:
+        """Tell whether a gang is the first of its pool, and has no reservation."""
+        if gang.has_reservation:
+            return False
+        return self._waiting.head(pool_of(gang.first.request)) == gang.key
+
+    def _compare(self, shape: GangShape, first: QueuedGang) -> Lack | None:
+        request, needed = shape.request, sum(shape.sizes)
+        is_opportunistic = request.priority == OPPORTUNISTIC
+        most = self._cells.most_leaf_cells(request)
+        if most is None:
+            return None
         if needed > most:
             return Lack.CELLS if is_opportunistic else Lack.OWN_CELLS
-        kept = self._gaps.count_kept(first, runs=shortest_run(shape.run))
-        if needed <= most - kept:
+        kept = self._gaps.kept_from(first, runs=shortest_run(shape.run))
+        beside = self._cells.most_leaf_cells(request, kept) if kept else most
+        if beside is None or needed <= beside:
             return None
         return Lack.GAP if is_opportunistic else Lack.OWN_GAP
 
 
-def _is_whole(gang: QueuedGang) -> bool:
-    """Tell whether a gang asks for all of its cells, and none are held for it."""
-    return not gang.has_begun and not gang.victims
+def _has_bound(shape: GangShape, gang: QueuedGang) -> bool:
+    """Tell whether a gang waits for all of its cells, in the one form that it has."""
+    is_whole = not gang.has_begun and not gang.victims
+    return is_whole and not shape.is_incremental and not shape.forms and _told(gang) in _OF_ROOM
+
+
+def _told(gang: QueuedGang) -> ReasonCode | None:
+    return None if gang.noticed is None else gang.noticed.code
+
+
+def _code_of(lack: Lack) -> ReasonCode:
+    return _FULL.get(lack, ReasonCode.RESERVED)

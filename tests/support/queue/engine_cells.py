@@ -12,6 +12,7 @@ from extender.cells.model import (
     Part,
     Preempt,
     Seat,
+    Victims,
     WaitFacts,
 )
 from policy.submission import GangKey, NodeName, PodUid
@@ -47,6 +48,7 @@ class EngineCells:
         self.moves = engine.moves
         self.view_seats = engine.view_seats
         self.count_kept = engine.count_kept
+        self.kept_cells = engine.kept_cells
         self.most_leaf_cells = engine.most_leaf_cells
         self.victim_priority = engine.victim_priority
 
@@ -59,10 +61,17 @@ class EngineCells:
         limits: Mapping[NodeName, int] = NO_LIMITS,
         parts: Sequence[Part] = (),
         kept: Sequence[Seat] = (),
+        victims: Victims = Victims.BEST,
     ) -> Decision:
         self.asked += 1
         return self._engine.plan(
-            request, candidate_nodes=candidate_nodes, now=now, limits=limits, parts=parts, kept=kept
+            request,
+            candidate_nodes=candidate_nodes,
+            now=now,
+            limits=limits,
+            parts=parts,
+            kept=kept,
+            victims=victims,
         )
 
     def apply(

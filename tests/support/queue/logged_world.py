@@ -62,7 +62,7 @@ class LoggedCells:
         for name in (
             "plan", "is_ready", "renew", "placement", "has_place", "is_preempting", "known_sizes",
             "victim_priority", "domain", "holders", "shadow", "moves", "view_seats", "count_kept",
-            "most_leaf_cells", "forget_member",
+            "kept_cells", "most_leaf_cells", "forget_member",
         ):  # fmt: skip
             setattr(self, name, getattr(cluster, name))
         self.is_foreign = cluster.members.is_foreign

@@ -12,6 +12,7 @@ from extender.queue.gang_planner import GangPlanner
 from extender.queue.model import EvictPod, QueuedPod, ReleasePod
 from extender.queue.order.gang_order import GangOrder
 from extender.queue.reserve.model import Reservation
+from policy.queues.alternatives import Alternative, GangTerms, all_terms
 from policy.queues.queues import DEFAULT_QUEUES, Queues
 from policy.submission import GangKey, NodeName, PodUid
 from policy.topology import Topology
@@ -101,6 +102,7 @@ class TimedWorld(UnlimitedNodes):
         may_preempt: bool = True,
         runs_known: int = 100,
         user: str = "",
+        alternatives: Sequence[Alternative] = (),
     ) -> GangKey:
         """Submit a gang that runs so long, whatever is predicted."""
         members = [replace(one, created=self.now) for one in gang.members()]
@@ -116,6 +118,8 @@ class TimedWorld(UnlimitedNodes):
                 is_gated=True,
                 may_preempt=may_preempt,
                 user=user,
+                alternatives=tuple(alternatives),
+                forms=_forms(request, alternatives),
             )
             self.pods[pod.uid] = pod
             self.planner.see(pod)
@@ -204,3 +208,8 @@ class TimedWorld(UnlimitedNodes):
     def check(self) -> None:
         """The engine agrees with itself."""
         check(self.engine)
+
+
+def _forms(request: MemberRequest, alternatives: Sequence[Alternative]) -> tuple[GangTerms, ...]:
+    asked = GangTerms(vc=request.vc, leaf_type=request.leaf_type, gang_min=request.gang_min)
+    return all_terms(asked, tuple(alternatives)) if alternatives else ()

@@ -64,12 +64,14 @@ async def test_other_histories_are_decided_alike(seed: int) -> None:
 def _replay_with(
     outcome: str, change: Callable[[DecisionRecord], DecisionRecord]
 ) -> tuple[Report, DecisionRecord]:
-    """Replay an epoch in which one row was changed: the last one of an outcome."""
+    """Replay an epoch in which one row was changed: the last one of an outcome that has it."""
     store, epoch = deepcopy(the_log()), 2
     index, record = next(
         (index, record)
         for index, record in reversed(list(enumerate(store.records)))
-        if (record.epoch, record.outcome) == (epoch, outcome) and "decision" in record.details
+        if (record.epoch, record.outcome) == (epoch, outcome)
+        and "decision" in record.details
+        and change(record) != record
     )
     store.records[index] = change(record)
     return asyncio.run(replay_epoch(store, epoch=epoch)), record
@@ -84,7 +86,11 @@ def _decided(**other: Any) -> Callable[[DecisionRecord], DecisionRecord]:
 
 
 def _given(**other: Any) -> Callable[[DecisionRecord], DecisionRecord]:
-    return lambda record: replace(record, inputs={**record.inputs, **other})
+    def change(record: DecisionRecord) -> DecisionRecord:
+        known = {name: value for name, value in other.items() if name in record.inputs}
+        return replace(record, inputs={**record.inputs, **known})
+
+    return change
 
 
 def _cases() -> Iterator[tuple[str, Callable[[DecisionRecord], DecisionRecord]]]:

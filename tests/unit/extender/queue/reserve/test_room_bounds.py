@@ -4,7 +4,8 @@ import pytest
 
 from extender.cells.model import OPPORTUNISTIC, ReasonCode
 from extender.queue.reserve.gaps import run_class, shortest_run
-from policy.submission import GangKey
+from policy.queues.alternatives import Alternative
+from policy.submission import GangKey, VcName
 from tests.support.cells.builders import GangBuilder, a_cluster, a_gang
 from tests.support.queue.timed_world import TimedWorld
 
@@ -69,6 +70,51 @@ def test_leaf_cells_of_gangs_that_may_end_count() -> None:
     )
     world.advance(HOUR)
     assert world.cells.most_leaf_cells(request) == 4
+
+
+def test_a_gang_starts_in_another_form_although_its_first_one_lacks_cells() -> None:
+    world = TimedWorld(
+        a_cluster("4 nodes x 4").promising("a", node=2).promising("b", node=2).build()
+    )
+    for hour in (1, 2):
+        world.submit(_gang(f"a{hour}", 4), runs=9 * HOUR, predicted=9 * HOUR)
+        world.submit(_gang(f"b{hour}", 4, vc="b"), runs=hour * HOUR, predicted=hour * HOUR)
+    world.submit(_gang("head", 4, 4), runs=HOUR)
+    other = (Alternative(vc=VcName("b")),)
+    gang = world.submit(_gang("later", 2), runs=HOUR, alternatives=other)
+    world.advance(HOUR)
+    assert world.started[gang] == 1000 + HOUR
+
+
+def test_reserved_cells_that_guests_use_are_kept_from_other_gangs() -> None:
+    """They count as left to the VC, and a gang that asked for them was planned at each event."""
+    world = TimedWorld(a_cluster("3 nodes x 4").promising("a", node=3).build())
+    for hour in (1, 5, 9):
+        world.submit(_gang(f"a{hour}", 4), runs=hour * HOUR, predicted=hour * HOUR)
+    head = world.submit(_gang("head", 4, 4), runs=HOUR)
+    behind = world.submit(_gang("later", 3), runs=99 * HOUR)
+    world.advance(900)
+    assert world.planner.reservations.find(head) is not None
+    world.advance(HOUR - 900)
+    guest = world.submit(_gang("guest", 4).at(OPPORTUNISTIC), runs=99 * HOUR)
+    assert guest in world.started
+    world.advance(900)
+    assert _code(world, behind) is ReasonCode.RESERVED
+    request = _gang("more", 3).member(0)
+    kept = world.cells.kept_cells(VcName("a"), world.planner.reservations.in_force()[0].kept)
+    assert world.cells.most_leaf_cells(request) == 4
+    assert world.cells.most_leaf_cells(request, kept) == 0
+
+
+def test_a_reason_that_holds_again_needs_no_plan() -> None:
+    world = a_world()
+    world.submit(_gang("head", 4, 4), runs=HOUR)
+    behind = world.submit(_gang("later", 4), runs=9 * HOUR)
+    world.planner._bounds._misled[behind] = None
+    before = world.cells.asked
+    world.planner._bounds.correct(now=world.now + HOUR)
+    world.work()
+    assert world.cells.asked == before
 
 
 @pytest.mark.parametrize("seconds", [0.0, 1.0, 1.5, 60.0, 3600.0, 1e6])
