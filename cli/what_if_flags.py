@@ -47,6 +47,8 @@ def add_what_if(options: Options, environment: Mapping[str, str]) -> None:
     about = "With --trace and --generate: the leaf cells of the cluster, in nodes of 8"
     options.add("--leaf-cells N[:TYPE]", about, default="512:gpu")
     options.begin("Flags")
+    about = "Also play each VC alone with its promise: who waits longer among others?"
+    options.add_switch("--alone", about)
     options.add_switch("--json", "Print JSON")
     options.add("--html FILE", "Write a report with pictures, too")
     add_general(options, log_level="warning")

@@ -5,6 +5,7 @@ planner and engine; events end in the order of a virtual clock. Reading logs and
 reports, belongs to `cli.whatif`. Imports: `policy`, `extender.cells`, `extender.queue`.
 
 admitted    Admission: rules and quotas decide by what the gangs of the play hold
+alone       A VC alone with the cells that it was promised
 capacity    How many nodes bring a wait below a goal: which numbers to try, and the answer
 compare     Puts two runs of the same arrivals side by side
 comparison  What two runs say, side by side: the input of every report

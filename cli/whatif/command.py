@@ -26,8 +26,9 @@ from policy.queues.durations import format_duration
 from service.exit_codes import Exit
 from service.garbage import settle_collector
 from service.process import Stop
+from timemachine.alone import anomaly_of, promised_vcs
 from timemachine.compare import compare
-from timemachine.comparison import Comparison
+from timemachine.comparison import Anomaly, Comparison, Grouping
 
 
 async def what_if(options: Namespace, _: Stop) -> Exit:
@@ -57,7 +58,8 @@ async def _compare(
     found = compare(
         runs[0], runs[-1], source=played.source, changed=sides.changed, unknown=played.notes
     )
-    found = replace(found, unknown=(*found.unknown, *_reality(played, found)))
+    anomalies = await _anomalies(found, sides, players) if options.alone else []
+    found = replace(found, anomalies=anomalies, unknown=(*found.unknown, *_reality(played, found)))
     if options.html is not None:
         _write(Path(options.html), format_html(found))
     if options.json:
@@ -65,6 +67,17 @@ async def _compare(
     else:
         print("\n".join(format_comparison(found)))
     return Exit.OK
+
+
+async def _anomalies(found: Comparison, sides: Sides, players: Players) -> list[Anomaly]:
+    """Play each VC alone with its promise, and return those that wait longer among others."""
+    vcs = [vc for vc in promised_vcs(sides.after) if vc in found.after.by[Grouping.VC]]
+    if not vcs:
+        raise SettingsError("--alone: no VC of these gangs is promised cells after the change")
+    runs = await players.play_alone(sides.after, vcs)
+    alone = (compare(run, run, source=found.source).after for run in runs)
+    judged = (anomaly_of(vc, found.after, side) for vc, side in zip(vcs, alone, strict=True))
+    return [one for one in judged if one is not None]
 
 
 def _reality(played: Played, found: Comparison) -> Iterable[str]:

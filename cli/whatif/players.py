@@ -18,7 +18,9 @@ from typing import Any, Final
 
 from cli.log.progress import Progress
 from policy.errors import InvariantError
+from policy.submission import VcName
 from service.garbage import settle_collector
+from timemachine.alone import alone_in, arrivals_of
 from timemachine.model import Arrival, Run, World
 from timemachine.play import Progress as Played
 from timemachine.play import play
@@ -36,11 +38,22 @@ class Players:
         self._cores = asyncio.Semaphore(len(os.sched_getaffinity(0)))
 
     async def play(self, worlds: Sequence[World], *, what: str = "playing") -> list[Run]:
-        """Play all worlds, and return their runs in the same order."""
-        parts = RawArray("d", len(worlds))
+        """Play all arrivals in all worlds, and return the runs in the same order."""
+        return await self.play_each([(self._arrivals, world) for world in worlds], what=what)
+
+    async def play_alone(self, world: World, vcs: Sequence[VcName]) -> list[Run]:
+        """Play the arrivals of each VC in the world that has only its promise."""
+        games = [(arrivals_of(self._arrivals, vc), alone_in(world, vc)) for vc in vcs]
+        return await self.play_each(games, what="playing each VC alone")
+
+    async def play_each(
+        self, games: Sequence[tuple[Sequence[Arrival], World]], *, what: str
+    ) -> list[Run]:
+        """Play arrivals in worlds, and return the runs in the same order."""
+        parts = RawArray("d", max(1, len(games)))
         plays = [
-            asyncio.create_task(self._play_one(world, parts, place))
-            for place, world in enumerate(worlds)
+            asyncio.create_task(self._play_one(arrivals, world, parts, place))
+            for place, (arrivals, world) in enumerate(games)
         ]
         watch = asyncio.create_task(self._watch(parts, what))
         try:
@@ -56,11 +69,17 @@ class Players:
             await asyncio.sleep(_LOOK_SECONDS)
             self._progress(what, sum(parts) / len(parts))
 
-    async def _play_one(self, world: World, parts: Any, place: int) -> Run:  # noqa: ANN401 - ctypes
+    async def _play_one(
+        self,
+        arrivals: Sequence[Arrival],
+        world: World,
+        parts: Any,  # noqa: ANN401 - ctypes
+        place: int,
+    ) -> Run:
         async with self._cores:
             receiver, sender = _context.Pipe(duplex=False)
             process = _context.Process(
-                target=_play_here, args=(sender, self._arrivals, world, parts, place), daemon=True
+                target=_play_here, args=(sender, arrivals, world, parts, place), daemon=True
             )
             process.start()
             sender.close()

@@ -60,9 +60,7 @@ def format_comparison(found: Comparison) -> Iterator[str]:
         yield from _gangs(f"are {_WORDS[kind]}", changed)
     yield from _gangs("gain most", found.gains)
     yield from _gangs("lose most", found.losses)
-    for anomaly in found.anomalies:
-        longer = f"{duration(anomaly.mean_seconds)} on average, {duration(anomaly.p95_seconds)}"
-        yield f"VC {clean(anomaly.vc)} waits longer than alone with its promise: {longer} at p95"
+    yield from _anomalies(found)
     yield from format_unknown(found.unknown)
 
 
@@ -148,6 +146,17 @@ def _gangs(title: str, gangs: Sequence[GangChange]) -> Iterator[str]:
         yield from _wrap(f"after: {one.after}", 4)
     if len(gangs) > _MOST_GANGS:
         yield f"  and {len(gangs) - _MOST_GANGS:,} more, in the JSON and the HTML report"
+
+
+def _anomalies(found: Comparison) -> Iterator[str]:
+    if not found.anomalies:
+        return
+    yield ""
+    yield "VCs that wait longer after than alone with their promise"
+    rows: list[Sequence[str]] = [("", "mean", "p95")]
+    for one in found.anomalies:
+        rows.append((f"  {clean(one.vc)}", *map(duration, (one.mean_seconds, one.p95_seconds))))
+    yield from table(rows, indent=0)
 
 
 def _starts(one: GangChange) -> str:

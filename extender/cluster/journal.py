@@ -8,7 +8,7 @@ from extender.cells.model import NO_FACTS, Decision, Part, Place, PlacedMember, 
 from extender.cluster import order_rows, reservation_rows, rows
 from extender.queue.order.gang_order import GangOrder
 from extender.queue.order.rank_changes import OrderChange, RankChange
-from extender.queue.reserve.model import ReservationChange
+from extender.queue.reserve.model import ReservationChange, ReservationStep
 from kube.read.nodes import KubeNode
 from policy.placement import Placement
 from policy.submission import GangKey, NodeName, PodUid
@@ -269,7 +269,9 @@ class LogJournal:
         if change.found is not None:
             inputs["candidates"] = self._rows.encode_candidates(change.found.search.nodes)
         details: dict[str, Any] = {}
-        if change.is_decided:
+        if change.step is ReservationStep.SLIPPED:
+            details["decision"] = reservation_rows.encode_overrun(one)
+        elif change.is_decided:
             details["decision"] = reservation_rows.encode_reservation(one)
         elif one.end is not None:
             details["end"] = str(one.end)

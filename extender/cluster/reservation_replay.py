@@ -7,7 +7,13 @@ from collections.abc import Callable, Collection, Sequence
 
 from extender.cells.model import Seat
 from extender.cluster.cluster import Cluster
-from extender.cluster.reservation_rows import decode_body, decode_ends, encode_reservation
+from extender.cluster.reservation_rows import (
+    decode_body,
+    decode_ends,
+    decode_overrun,
+    encode_overrun,
+    encode_reservation,
+)
 from extender.cluster.rows import Row, decode_request, decode_seat
 from extender.queue.reserve.model import CellSearch, FoundCells, Reservation, ReservationStep
 from extender.queue.reserve.steps import (
@@ -43,12 +49,12 @@ class ReservationReplay:
         before = self._of.pop(gang, None)
         if step is ReservationStep.ENDED:
             return None
+        if step is ReservationStep.SLIPPED:
+            return None if before is None else self._slip(before, record)
         body = record.details.get("decision") or record.details["reservation"]
         logged = self._of[gang] = decode_body(gang, body, made_at=record.inputs["madeAt"])
         if "decision" not in record.details:
             return None
-        if step is ReservationStep.SLIPPED:
-            return _row(logged if before is None else self._slip(before, record))
         found = self._search(record, nodes(record.inputs["candidates"]))
         if found is None:
             return _row(None)
@@ -77,11 +83,14 @@ class ReservationReplay:
         )
         return None if shadow is None else FoundCells(shadow=shadow, search=search)
 
-    def _slip(self, before: Reservation, record: DecisionRecord) -> Reservation | None:
+    def _slip(self, before: Reservation, record: DecisionRecord) -> Row:
         """Put the promised start off for the gangs that still hold reserved cells."""
+        logged, now = dict(record.details["decision"]), record.inputs["now"]
+        self._of[before.gang] = decode_overrun(before, logged, now=now)
         held = set(self._cluster.view_seats(before.domain, before.kept).holders)
         ends = [one for one in decode_ends(record.inputs["ends"]) if one[0] in held]
-        return overrun(before, ends, now=record.inputs["now"]) if ends else None
+        after = overrun(before, ends, now=now) if ends else None
+        return _row(None) if after is None else encode_overrun(after)
 
 
 def _for_gang(

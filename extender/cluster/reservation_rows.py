@@ -1,6 +1,7 @@
 """Reservations as JSON, and back: for the log, and for the promise ledger."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from math import inf
 from typing import Any
 
@@ -13,6 +14,7 @@ from extender.queue.reserve.model import (
     Slip,
     SlipCause,
 )
+from extender.queue.reserve.steps import with_overrun
 from policy.queues.pools import Pool
 from policy.submission import GangKey
 
@@ -97,6 +99,20 @@ def _decode_gang(row: list[str] | None) -> GangKey | None:
 def encode_reservation(one: Reservation) -> Row:
     """Encode what was decided about a reservation; equal reservations give equal rows."""
     return {"is": "reservation", **encode_body(one)}
+
+
+def encode_overrun(one: Reservation) -> Row:
+    """Encode that a promised start was put off: one that is late has many such rows."""
+    return {"is": "slip", "promised": one.promised, "waitsFor": _encode_gang(one.waits_for)}
+
+
+def decode_overrun(before: Reservation, row: Row, *, now: float) -> Reservation:
+    """Return what a reservation became by what `encode_overrun` wrote."""
+    promised, gang = row["promised"], _decode_gang(row["waitsFor"])
+    slip = Slip(
+        at=now, before=before.promised, promised=promised, cause=SlipCause.OVERRUN, gang=gang
+    )
+    return with_overrun(replace(before, promised=promised, waits_for=gang), slip)
 
 
 def encode_change(change: ReservationChange) -> Row:

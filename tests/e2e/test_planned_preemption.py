@@ -27,6 +27,7 @@ from tests.support.installed.gangs import (
 from tests.support.installed.installation import Installation
 from tests.support.installed.leaders import leader_of, two_extenders
 from tests.support.installed.policies import delete_policy, promise_nodes, put_policy
+from tests.support.installed.replays import check_replays
 from tests.support.kube.pods import PodBuilder
 
 NODES = 3
@@ -389,3 +390,10 @@ async def test_a_node_on_which_several_workloads_fail_is_left_out_until_an_admin
     await end(plane, pods, "rest", size=2)
     await plane.api.patch(path, {"metadata": {"annotations": {key: None}}})
     await running(plane, pods, "all", size=NODES)
+
+
+async def test_all_that_was_decided_above_is_decided_alike_from_the_log(
+    cellgate: Installation,
+) -> None:
+    decided = await check_replays(cellgate.database_url)
+    assert {"placement", "ordering", "release"} <= decided.keys()

@@ -21,6 +21,7 @@ from tests.support.installed.gangs import check_no_leaf_cell_twice, create, gang
 from tests.support.installed.installation import Installation
 from tests.support.installed.leaders import leader_of, two_extenders
 from tests.support.installed.patience import do_once, wait_patiently
+from tests.support.installed.replays import check_replays
 
 _PAUSE_SECONDS = 5.0
 _PATIENCE_SECONDS = 90.0
@@ -161,3 +162,10 @@ def _is_released(pod: JsonObject) -> bool:
 
 def _runs(pod: JsonObject) -> bool:
     return bool(pod["status"].get("phase") == "Running")
+
+
+async def test_all_that_was_decided_above_is_decided_alike_from_the_log(
+    cellgate: Installation,
+) -> None:
+    decided = await check_replays(cellgate.database_url)
+    assert {"placement", "ordering", "release"} <= decided.keys()

@@ -14,6 +14,7 @@ from tests.support.installed.gangs import a_gang_pod, create, end, gang_pods, ru
 from tests.support.installed.installation import Installation
 from tests.support.installed.leaders import depose, two_extenders
 from tests.support.installed.policies import promise_nodes, put_policy
+from tests.support.installed.replays import check_replays
 
 NODES = 2
 LEVELS = "levels: [{name: all, strategy: fifo}]\n"
@@ -215,3 +216,10 @@ async def test_an_opportunistic_gang_moves_so_that_a_larger_one_starts(
     assert f"gang {victim} is moved for gang" in why
     again = await _submit_half(plane, pods, f"again-{name}", user="alice")
     assert again["spec"]["nodeName"] != large["spec"]["nodeName"]
+
+
+async def test_all_that_was_decided_above_is_decided_alike_from_the_log(
+    cellgate: Installation,
+) -> None:
+    decided = await check_replays(cellgate.database_url)
+    assert {"placement", "ordering", "reservation", "release"} <= decided.keys()

@@ -12,5 +12,6 @@ plane itself is `tests.controlplane`, which knows nothing of Cellgate.
     database_faults  the database hangs, or its processes are killed
     pod_load       pods created at a steady rate, and what became of each
     patience       requests to an API server that fails meanwhile
+    replays        the log that was written, decided again
     policies       policy documents, Jobs and pods of users
 """

@@ -21,6 +21,11 @@ timestamp,duration,num_gpus,cluster,name,user,class
 2026-03-01T00:02:00Z,3600,16,lab,three,alice,prod
 2026-03-01T00:03:00Z,3600,8,vision,four,carol,test
 """
+_SHARED = """\
+timestamp,duration,num_gpus,cluster,name,class
+2026-03-01T00:00:00Z,3600,16,lab,one,prod
+2026-03-01T00:01:00Z,3600,16,vision,two,prod
+"""
 _RULES = f"{HEAD}Rules\nrules: [{{user: '^alice$', occupied: '> 16', then: fail}}]\n"
 
 
@@ -166,6 +171,19 @@ def test_a_cluster_document_gives_vcs_their_promises(
     found = _json(capsys)
     assert found["changed"] == [f"Cluster of {cluster}"]
     assert found["after"]["waitsBy"]["vc"]["vision"]["longestSeconds"] == 0.0
+
+
+def test_a_vc_that_waits_longer_among_others_is_named(
+    trace: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    cluster = trace.parent / "cluster.yaml"
+    cluster.write_text(derived_text(lab=2, vision=2))
+    trace.write_text(_SHARED)
+    assert _on(trace, "--cluster", cluster, "--alone", "--json") is Exit.OK
+    assert _json(capsys)["anomalies"] == []
+    assert _on(trace, "--alone") is Exit.USAGE
+    told = "--alone: no VC of these gangs is promised cells after the change"
+    assert told in capsys.readouterr().err
 
 
 def test_a_document_that_lists_its_cells_is_the_cluster(
