@@ -18,6 +18,7 @@ from bench.core import (
     room,
     rules,
     shadow,
+    volume,
     windows,
 )
 from bench.forecasts import expected_start as starts
@@ -43,6 +44,7 @@ _BENCHMARKS: dict[str, Benchmark] = {
     "rules": rules.measure,
     "shadow": shadow.measure,
     "starts": partial(starts.measure, options=queue_options.NOTHING_CHOSEN),
+    "volume": volume.measure,
     "webhook": webhook.measure,
     "windows": windows.measure,
 }

@@ -12,6 +12,7 @@ Times are CPU times or the best of several rounds, so that other load on the mac
     nodes     nodes that join, leave and change while gangs run
     rules     a decision by the last rule of tables of growing length
     replay    a log decided again from an exported file
+    volume    what the log grows by, for each gang that comes and goes
     pods      reading a pod from its JSON
     clusters  the clusters that `engine` and `spread` measure on
     busy_clusters  the clusters that `blocking` measures on

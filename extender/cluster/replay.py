@@ -157,14 +157,14 @@ class Replay:
 
     def feed(self, record: DecisionRecord) -> Difference | None:
         """Take in one row; return the difference if it holds a decision that is not repeated."""
-        known = self._known_now()
+        known, logged = self._known_now(), record.details.get("decision")
         replayed = self._repeat(record)
-        if replayed is None or rows.is_same_decision(record.details["decision"], replayed):
+        if replayed is None or logged is None or rows.is_same_decision(logged, replayed):
             return None
         return Difference(
             sequence=record.sequence or 0,
             subject=record.subject,
-            logged=record.details["decision"],
+            logged=logged,
             replayed=replayed,
             record=record,
             known=known,
@@ -183,6 +183,8 @@ class Replay:
                 self._feed_pod(record)
             case RowKind.EXPIRY:
                 self._feed_expiry(record)
+            case RowKind.ORDERING | RowKind.RESERVATION if not record.inputs:
+                return None  # a masked file has empty rows
             case RowKind.ORDERING:
                 return self._order.decide(record)
             case RowKind.RESERVATION:
