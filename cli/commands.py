@@ -76,10 +76,13 @@ Write a stretch of the decision log to a file, with the documents that its rows
 refer to. The file is enough to replay it: an epoch of the extender (the time in
 which one replica led) that began before --from is written from its first row
 on. With --subject, the file has the epochs in which the gang has rows, up to
-its last row. The file names users, gangs, nodes and policies.
+its last row. The file names users, gangs, nodes and policies, unless it is
+masked: with --mask, it has pseudonyms instead of all names, labels and texts,
+and still replays as the log does.
 
 Examples:
   cellgate log export --from 2h day.jsonl.gz
+  cellgate log export --from 2h --mask report.jsonl.gz
   cellgate log export --from 2026-03-01 --to 2026-03-02 day.jsonl.gz"""
 _LOG_IMPORT = """\
 Store the rows of a file in the decision log. A file goes into an empty
@@ -298,6 +301,8 @@ def _log(commands: "Commands", environment: Mapping[str, str]) -> None:
     add_database_url(options)
     add_time(options)
     options.add("--subject GANG", "Only epochs and other rows about NAMESPACE/NAME")
+    options.add_switch("--mask", "Write pseudonyms instead of names, for a file that others read")
+    options.add("--mask-key FILE", "With --mask: write the names behind the pseudonyms, for you")
     add_general(options, log_level="warning")
     usage = "cellgate log import [FLAGS] FILE"
     options = _command(actions, environment, "import", usage, _LOG_IMPORT, late.import_log)

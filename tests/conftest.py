@@ -4,7 +4,7 @@ import asyncio
 import inspect
 import os
 import signal
-from collections.abc import AsyncIterator, Generator
+from collections.abc import AsyncIterator, Generator, Iterator
 from pathlib import Path
 
 import hypothesis
@@ -62,6 +62,14 @@ def _no_task_left_behind(request: pytest.FixtureRequest) -> None:
     """Fail an asynchronous test that leaves a task running."""
     if inspect.iscoroutinefunction(getattr(request, "function", None)):
         request.getfixturevalue("_task_watch")
+
+
+@pytest.fixture(autouse=True)
+def _every_row_can_be_masked(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    from tests.support.state.masked_rows import masking_rows  # after its asserts are rewritten
+
+    with masking_rows(monkeypatch):
+        yield
 
 
 @pytest.fixture

@@ -12,4 +12,5 @@ admissions  the part of it about admission decisions
 wanted      which part of the log the flags ask for
 progress    how far long work is
 texts       words for numbers and moments
+mask        pseudonyms instead of names in a file
 """

@@ -19,6 +19,9 @@ def format_admissions(report: AdmissionReport) -> Iterator[str]:
     span = f"{time_text(report.first_at)} to {time_text(report.last_at)}"
     counts = f"{counted(report.rows, 'row')}, {counted(report.decisions, 'decision')}"
     yield f"admission, {span}: {counts}: {_verdict(report)}"
+    if report.masked:
+        rules = "whether rules match names is taken from the log, and not decided again"
+        yield f"  {counted(report.masked, 'decision')} with pseudonyms: {rules}"
     if report.older:
         yield f"  {counted(report.older, 'row')} not decided again (written by an earlier version)"
     if report.objects:
@@ -69,6 +72,7 @@ def admissions_json(report: AdmissionReport) -> dict[str, Any]:
         "decisions": report.decisions,
         "identical": report.is_identical,
         "different": report.different,
+        "namesNotMatchedAgain": report.masked,
         "writtenByEarlierVersion": report.older,
         "invalidObjects": report.objects,
         "withoutPolicy": report.lacking,

@@ -4,10 +4,13 @@ import sys
 from argparse import Namespace
 from pathlib import Path
 
+from cli.log.mask.export import Masked, export_masked
+from cli.log.mask.key import write_key
 from cli.log.progress import Progress
 from cli.log.texts import counted
 from cli.log.wanted import POOL, check_exists, read_wanted
 from extender.cluster.journal import SERVICE
+from policy.errors import SettingsError
 from service.exit_codes import Exit
 from service.process import Stop
 from state.database.database import open_database
@@ -21,12 +24,15 @@ from state.log.stretches import Wanted
 async def export_to_file(options: Namespace, _: Stop) -> Exit:
     """Write a stretch of the log to a file, and print what the file has."""
     wanted, path, progress = read_wanted(options), Path(options.file), Progress()
+    if options.mask_key is not None and not options.mask:
+        raise SettingsError("--mask-key needs --mask")
     check_exists(options.database_url)
     async with open_database(
         options.database_url, application_name="cellgate log", settings=POOL
     ) as database:
         await check_schema(database.pool)
-        done = await export_log(
+        write = export_masked if options.mask else export_log
+        done = await write(
             PostgresDecisions(database.pool),
             path,
             service=SERVICE,
@@ -35,6 +41,8 @@ async def export_to_file(options: Namespace, _: Stop) -> Exit:
         )
     progress.clear()
     _print_exported(done, wanted, path)
+    if isinstance(done, Masked):
+        _print_masked(done, options.mask_key)
     return Exit.OK
 
 
@@ -54,6 +62,15 @@ def _print_exported(done: Exported, wanted: Wanted, path: Path) -> None:
         print(f"{done.lacks_documents:,} rows refer to documents that the log does not have")
     if not done.rows:
         print("cellgate: no rows were found", file=sys.stderr)
+
+
+def _print_masked(done: Masked, key: str | None) -> None:
+    if key is not None:
+        write_key(Path(key), done.names)
+        print(f"{key}: the names behind {counted(done.names.count, 'pseudonym')}; keep it")
+    for where, count in done.left_out.items():
+        what = f"{where} left out of {counted(count, 'row')}"
+        print(f"cellgate: {what}: this release does not know how to mask it", file=sys.stderr)
 
 
 async def import_from_file(options: Namespace, _: Stop) -> Exit:

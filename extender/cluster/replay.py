@@ -154,11 +154,13 @@ class Replay:
         """The change whose steps follow."""
         self._document: tuple[str | None, int] = (None, 0)
         """The hash of the cluster document, and the number of the row that put it in force."""
+        self.repeated: Row | None = None
+        """What was decided in the last row; None if it holds no decision."""
 
     def feed(self, record: DecisionRecord) -> Difference | None:
         """Take in one row; return the difference if it holds a decision that is not repeated."""
         known, logged = self._known_now(), record.details.get("decision")
-        replayed = self._repeat(record)
+        replayed = self.repeated = self._repeat(record)
         if replayed is None or logged is None or rows.is_same_decision(logged, replayed):
             return None
         return Difference(

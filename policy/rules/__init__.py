@@ -12,6 +12,7 @@ May be imported by `policy` and by every package above it.
     expression  `when`: a CEL expression, compiled once and bounded in cost.
     matching    Which rules match names: found by the table, or as they were found before.
     never_matching  Rules that match no gang, whatever is asked for or held.
+    recorded    Which rules match names, as it was found before.
     patterns    Regular expressions in linear time.
     rule_table  Applies the rules to a submission: where a class is lowered, and where rules stop.
 """

@@ -51,6 +51,11 @@ class KnownNodes:
     def __contains__(self, name: object) -> bool:
         return name in self._names
 
+    @property
+    def checksum(self) -> int:
+        """Identifies the known nodes, as `sum` does in bits."""
+        return self._order().checksum
+
     def observe(self, name: str) -> None:
         """Note that a node joined; a node that is already known changes nothing."""
         if name not in self._names:

@@ -20,6 +20,7 @@ from policy.admission.logged_request import Row
 from policy.errors import RequestError
 from policy.policy import Policy, restore
 from policy.rules.decision import Outcome
+from policy.rules.recorded import MASKED, RecordedMatches
 from service.memory import BoundedMap
 from state.log.records import DecisionRecord, RowKind
 
@@ -53,6 +54,8 @@ class AdmissionReport:
     different: int = 0
     differences: list[AdmissionDifference] = field(default_factory=list)
     """The first of them."""
+    masked: int = 0
+    """Those of them in which whether rules match names was taken from the row."""
     older: int = 0
     """Rows of earlier versions, which lack inputs."""
     objects: int = 0
@@ -114,6 +117,7 @@ class AdmissionReplay:
     def _compare(self, record: DecisionRecord, policy: Policy) -> None:
         report, logged, replayed = self.report, describe_logged(record), _replay(record, policy)
         report.decisions += 1
+        report.masked += MASKED in record.inputs
         difference = None
         if find_unequal(logged, replayed):
             difference = AdmissionDifference(record=record, logged=logged, replayed=replayed)
@@ -127,7 +131,9 @@ class AdmissionReplay:
 def _replay(record: DecisionRecord, policy: Policy) -> dict[str, Any]:
     """Make a decision again; what prevents it is a difference, too."""
     try:
-        return describe_decision(*decide_again(record, policy))
+        is_masked = MASKED in record.inputs
+        matcher = RecordedMatches(record.inputs, policy.rules) if is_masked else None
+        return describe_decision(*decide_again(record, policy, matcher=matcher))
     except RequestError as exc:
         return {"outcome": Outcome.REFUSED.value, "reason": str(exc)}
     except Exception as exc:  # a damaged row

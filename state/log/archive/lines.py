@@ -38,6 +38,8 @@ class Header:
     until: str | None = None
     subject: str | None = None
     """What was asked for, as texts for people."""
+    is_masked: bool = False
+    """Whether it has pseudonyms instead of names."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,6 +58,8 @@ def encode_header(header: Header) -> bytes:
     ]
     asked = {"from": header.since, "to": header.until, "subject": header.subject}
     told = {"format": FORMAT, "version": VERSION, "service": header.service, **asked}
+    if header.is_masked:
+        told["masked"] = True
     return orjson.dumps({**told, "epochs": epochs})
 
 
@@ -73,6 +77,7 @@ def decode_header(line: bytes) -> Header:
         since=_optional(told, "from"),
         until=_optional(told, "to"),
         subject=_optional(told, "subject"),
+        is_masked=told.get("masked", False) is not False,
     )
 
 

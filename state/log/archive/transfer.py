@@ -1,8 +1,9 @@
 """From the log to a file, and from a file into the log of a database.
 
 An import may not disturb the log that is there. So a file goes into an empty log, or into the log
-that it came from: then every term of the file is one of its terms, begun at the same moment. Rows
-that are stored already stay as they are, and no fact about a run is imported.
+that it came from: then every term of the file is one of its terms, begun at the same moment. A
+masked file goes into an empty log only. Rows that are stored already stay as they are, and no fact
+about a run is imported.
 """
 
 import asyncio
@@ -95,29 +96,59 @@ async def export_log(
 ) -> Exported:
     """Write wanted rows to a file: epochs from their first row on, and rows of other services."""
     done = Exported(epochs=await log.epochs(service, wanted))
-    header = Header(
+    with open_writer(path) as writer:
+        writer.begin(build_header(done.epochs, service=service, wanted=wanted))
+        async for record in wanted_rows(
+            log, done, service=service, wanted=wanted, on_progress=on_progress
+        ):
+            writer.append(record)
+        done.rows = writer.rows
+    return done
+
+
+def build_header(
+    epochs: Sequence[EpochStretch], *, service: str, wanted: Wanted, is_masked: bool = False
+) -> Header:
+    """Build the header of a file with wanted rows."""
+    return Header(
         service=service,
-        epochs=tuple(done.epochs),
+        epochs=tuple(epochs),
         since=wanted.since.isoformat(),
         until=wanted.until.isoformat(),
         subject=wanted.subject,
+        is_masked=is_masked,
     )
-    with open_writer(path) as writer:
-        writer.begin(header)
-        for one in done.epochs:
-            async for record in read_epoch(log, service, epoch=one.epoch, last=one.last):
-                writer.append(record)
-                done.lacks_documents += _lacks_documents(record)
-                part = (record.sequence or 0) / max(one.last, 1)
-                on_progress(f"exporting epoch {one.epoch}", part)
-        async for record in rows_beside(log, service, wanted):
-            is_told = writer.has(record.document_hashes)
-            whole = record if is_told else await with_documents(log, record)
-            writer.append(whole)
-            done.lacks_documents += not is_told and _lacks_documents(whole)
-            on_progress(f"exporting rows of {record.at:%Y-%m-%d %H:%M}", None)
-        done.rows = writer.rows
-    return done
+
+
+async def wanted_rows(
+    log: ExportableLog,
+    done: Exported,
+    *,
+    service: str,
+    wanted: Wanted,
+    on_progress: Progress,
+    verb: str = "exporting",
+) -> AsyncIterator[DecisionRecord]:
+    """Yield the rows of a file: epochs from their first row on, then the rows of other services.
+
+    Of the latter, the first that refers to a document has it. Documents that the log does not have
+    are counted.
+    """
+    known: set[str] = set()
+    done.lacks_documents = 0
+    for one in done.epochs:
+        async for record in read_epoch(log, service, epoch=one.epoch, last=one.last):
+            yield record
+            known.update(document.hash for document in record.documents)
+            done.lacks_documents += _lacks_documents(record)
+            on_progress(f"{verb} epoch {one.epoch}", (record.sequence or 0) / max(one.last, 1))
+    async for record in rows_beside(log, service, wanted):
+        is_told = known.issuperset(record.document_hashes)
+        whole = record if is_told else await with_documents(log, record)
+        yield whole
+        done.lacks_documents += not is_told and _lacks_documents(whole)
+        known.update(document.hash for document in whole.documents)
+        on_progress(f"{verb} rows of {record.at:%Y-%m-%d %H:%M}", None)
 
 
 async def rows_beside(
@@ -184,6 +215,11 @@ async def _prepare(log: ImportingLog, archive: Archive, contents: Contents) -> N
     if await log.is_empty():
         await log.adopt(told, contents.days)
         return
+    if header.is_masked:
+        raise SettingsError(
+            f"{archive.path} is masked: its rows would mix with those of this database under other "
+            "names. Import it into an empty database, or replay it from the file"
+        )
     known = await log.terms()
     for term in sorted(contents.terms | told.keys()):
         if term not in known or known[term] != told.get(term, known[term]):

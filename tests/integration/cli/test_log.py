@@ -1,7 +1,10 @@
 """`cellgate log` and `cellgate replay` on a real database."""
 
+import gzip
+import re
 from pathlib import Path
 
+import orjson
 import pytest
 
 from cli.commands import build_parser
@@ -140,3 +143,36 @@ async def test_a_missing_row_at_the_beginning_is_told(
     assert await _cellgate("replay", "--file", file) is Exit.FAILED
     told = capsys.readouterr().out
     assert "  rows 1 to 4 are missing: later decisions may differ for that reason alone\n" in told
+
+
+async def test_a_masked_file_replays_and_goes_into_an_empty_database_only(
+    empty_database_url: str,
+    database_url: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    await _fill(database_url, tmp_path / "filled")
+    file, key = tmp_path / "masked", tmp_path / "key"
+    export = ("log", "export", "--database-url", database_url, "--mask", "--mask-key", key, file)
+    assert await _cellgate(*export) is Exit.OK
+    told = capsys.readouterr()
+    assert f"{key}: the names behind " in told.out
+    assert told.err == ""
+    text = gzip.decompress(file.read_bytes()).decode()
+    assert '"masked":true' in text
+    assert not re.search(r"\blab\b|node-0|A100|rack-|nobody", text)
+    names = orjson.loads(key.read_bytes())
+    assert names["namespace"] == {"namespace-0001": "lab"}
+    assert key.stat().st_mode & 0o777 == 0o600
+    assert await _cellgate("replay", "--file", file) is Exit.OK
+    capsys.readouterr()
+    with pytest.raises(SettingsError, match="is masked: its rows would mix"):
+        await _cellgate("log", "import", "--database-url", database_url, file)
+    assert await _cellgate("log", "import", "--database-url", empty_database_url, file) is Exit.OK
+    assert await _cellgate("replay", "--database-url", empty_database_url) is Exit.OK
+
+
+async def test_a_key_without_a_masked_file_is_a_mistake(database_url: str, tmp_path: Path) -> None:
+    export = ("log", "export", "--database-url", database_url, "--mask-key", tmp_path / "key")
+    with pytest.raises(SettingsError, match="--mask-key needs --mask"):
+        await _cellgate(*export, tmp_path / "log")

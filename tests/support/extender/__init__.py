@@ -11,6 +11,7 @@ leading      a replica that always leads
 simulating   `SimulatedWorld`: a webhook, a planner and a simulator over one ledger
 window_world  `WindowWorld`: a gang on a node that will be in maintenance
 logged_load  a log of a mixed load, and rows of the webhook beside it
+renamed_log  a log under other names, and masked files of it
 recorded_day  `RecordedDay`: what both services record of a few gangs
 group_sizes  PodGroups that all need the same number of members
 """

@@ -3,6 +3,7 @@
 charges         `a_charge`, and limits
 ledgers         ledgers that wait long for Postgres
 records         `a_decision`: rows of the decision log
+masked_rows     every row that the product writes in a test is masked, too
 histories       stores of runs, and `some_facts`
 migrations      `a_migration`
 postgres        fixtures: an embedded server for the run, a fresh database for each test
