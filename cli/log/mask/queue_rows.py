@@ -133,7 +133,7 @@ _RESERVATION: Final[Mapping[str, Mask]] = {
     "end": words(*ReservationEnd),
 }
 RESERVATION_DETAILS: Final[Mapping[str, Mask]] = {
-    "decision": fields({"is": words("reservation"), **_RESERVATION}),
+    "decision": fields({"is": words("reservation", "slip"), **_RESERVATION}),
     "reservation": fields(_RESERVATION),
     "end": words(*ReservationEnd),
 }

@@ -89,9 +89,7 @@ def _counts(before: Side, after: Side) -> Sequence[tuple[str, Markup, str]]:
 
 def _format_anomalies(anomalies: Sequence[Anomaly]) -> Markup:
     if not anomalies:
-        return tag(
-            "p", "No VC is known to wait longer than alone. The flag --alone compares them."
-        )
+        return tag("p", "No VC is known to wait longer than alone. The flag --alone compares them.")
     columns = (Column("VC", "name"), Column("Mean wait", "number"), Column("95 of 100", "number"))
     rows: list[list[Content]] = [
         [name_of(one.vc), *(_longer(value) for value in (one.mean_seconds, one.p95_seconds))]
