@@ -23,6 +23,7 @@ certs              `cellgate certs`
 check              `cellgate check`
 log                `cellgate log` and `cellgate replay`: the decision log, and what it decided
 whatif             `cellgate what-if`: the same arrivals under other policies or hardware
+tune               `cellgate tune`: a search for better worths of the queue
 policy_files       policy documents in files and ConfigMap manifests
 imports            `cellgate import`: documents of other systems to Cellgate's
 """

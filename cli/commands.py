@@ -12,6 +12,7 @@ from cli import late
 from cli.imports.kinds import ImportKind, Occupied
 from cli.options import Options, Parser, data_directory
 from cli.shared_flags import URL_FORMS, add_database_url, add_general, add_time
+from cli.tune.flags import TUNE, add_tune
 from cli.what_if_flags import WHAT_IF, add_what_if
 from extender.defaults import HOLD_SECONDS
 from state.database.retention import RetentionSettings
@@ -161,6 +162,7 @@ def build_parser(environment: Mapping[str, str]) -> argparse.ArgumentParser:
         add("what-if", "Try other policies or hardware on past gangs", WHAT_IF, late.what_if),
         environment,
     )
+    add_tune(add("tune", "Search for better worths of the queue", TUNE, late.tune), environment)
     summaries.append("  log       Export and import the decision log")
     _log(commands, environment)
     parser.description = _ABOUT + "\n".join(summaries)

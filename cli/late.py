@@ -82,6 +82,13 @@ async def replay(options: Namespace, stop: "Stop") -> Exit:
     return await command(options, stop)
 
 
+async def tune(options: Namespace, stop: "Stop") -> Exit:
+    """Search for a better Queues document."""
+    from cli.tune.command import tune as command
+
+    return await command(options, stop)
+
+
 async def what_if(options: Namespace, stop: "Stop") -> Exit:
     """Play gangs under other policies or hardware."""
     from cli.whatif.command import what_if as command

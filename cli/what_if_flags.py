@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from typing import Final
 
-from cli.options import Options, data_directory
-from cli.shared_flags import URL_FORMS, add_general, add_time
+from cli.options import Options
+from cli.shared_flags import add_general, add_sources
 
 WHAT_IF: Final = """\
 Play gangs of the past, of a trace, or generated ones twice: as it was, and with
@@ -34,27 +34,12 @@ def add_what_if(options: Options, environment: Mapping[str, str]) -> None:
     options.add("--nodes +N:TYPE,…", about)
     about = "Find how many of --nodes are enough, such as vc=lab,p95=2h"
     options.add("--goal GOAL", about)
-    options.begin("Where the gangs are from (default the decision log of --database-url)")
-    options.add("--database-url URL", URL_FORMS, default=_own_database(environment))
-    options.add("--file FILE", "A file that cellgate log export wrote")
-    about = "A CSV file: timestamp, duration, num_gpus and optional columns"
-    options.add("--trace FILE", about)
-    about = "A generated workload, such as days=2,load=0.9,seed=1"
-    options.add("--generate WORKLOAD", about)
-    add_time(options)
+    add_sources(options, environment)
     about = "Documents of the first side, instead of those in the log"
     options.add_files("--before FILE…", about)
-    about = "With --trace and --generate: the leaf cells of the cluster, in nodes of 8"
-    options.add("--leaf-cells N[:TYPE]", about, default="512:gpu")
     options.begin("Flags")
     about = "Also play each VC alone with its promise: who waits longer among others?"
     options.add_switch("--alone", about)
     options.add_switch("--json", "Print JSON")
     options.add("--html FILE", "Write a report with pictures, too")
     add_general(options, log_level="warning")
-
-
-def _own_database(environment: Mapping[str, str]) -> str | None:
-    """Return the database of `cellgate run` on this machine, if there is one."""
-    data = data_directory(environment)
-    return f"embedded:{data / 'postgres'}" if data and (data / "postgres").is_dir() else None

@@ -15,5 +15,6 @@ model       Arrivals, the world that they meet, and how each gang fared
 planned     Placing: the product's planner and engine, with a twin of the shell around them
 play        One run: arrivals meet a world, in the order of a virtual clock
 sides       What one run says in tables, and how two runs differ
+tuning      Search for a better Queues document
 worlds      Builds worlds: from policy documents and nodes, with added hardware
 """

@@ -48,7 +48,7 @@ def test_a_time_that_is_none_is_refused(text: str) -> None:
     "command",
     [
         "run", "extender", "webhook", "migrate", "certs", "check", "import", "replay",
-        "what-if", "log export", "log import",
+        "what-if", "tune", "log export", "log import",
     ],
 )  # fmt: skip
 def test_every_command_explains_itself_and_its_flags(
@@ -70,7 +70,7 @@ def test_the_help_lists_all_commands(capsys: pytest.CaptureFixture[str]) -> None
     listed = re.findall(r"^  ([a-z][a-z-]*) +[A-Z]", capsys.readouterr().out, re.MULTILINE)
     assert listed == [
         "run", "extender", "webhook", "migrate", "certs", "check", "import", "replay", "what-if",
-        "log",
+        "tune", "log",
     ]  # fmt: skip
 
 
