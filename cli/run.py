@@ -29,8 +29,9 @@ from state.history.runs import PostgresHistory
 from state.ledger.usage_metrics import UsageMetrics
 from state.nodes.postgres import PostgresSeenNodes
 from state.outlook.postgres import PostgresOutlook
+from state.past.postgres import PostgresPast
 from state.promises.postgres import PostgresPromises
-from webhook.app import WebhookSettings, run_webhook
+from webhook.app import WebhookSettings, WebhookState, run_webhook
 
 _POLL_SECONDS = 0.05
 
@@ -98,12 +99,15 @@ async def _services(
         run_webhook(
             webhook_settings,
             client=client,
-            log=webhook_log,
-            ledger=ledger,
-            usage=usage,
-            seen_nodes=PostgresSeenNodes(database.pool),
-            outlook=PostgresOutlook(database.pool),
-            promises=PostgresPromises(database.pool),
+            state=WebhookState(
+                log=webhook_log,
+                ledger=ledger,
+                usage=usage,
+                seen_nodes=PostgresSeenNodes(database.pool),
+                outlook=PostgresOutlook(database.pool),
+                promises=PostgresPromises(database.pool),
+                past=PostgresPast(database.pool),
+            ),
         ) as webhook,
         run_extender(
             extender_settings,

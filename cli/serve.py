@@ -27,8 +27,9 @@ from service.process import Stop
 from state.history.runs import PostgresHistory
 from state.nodes.postgres import PostgresSeenNodes
 from state.outlook.postgres import PostgresOutlook
+from state.past.postgres import PostgresPast
 from state.promises.postgres import PostgresPromises
-from webhook.app import WebhookSettings, run_webhook
+from webhook.app import WebhookSettings, WebhookState, run_webhook
 
 _POLL_SECONDS = 0.2
 # A standby must take over within 5 s, and the Lease expires after 4 s.
@@ -106,12 +107,15 @@ async def serve_webhook(options: Namespace, stop: Stop) -> Exit:
         run_webhook(
             settings,
             client=client,
-            log=log,
-            ledger=ledger,
-            usage=usage,
-            seen_nodes=PostgresSeenNodes(database.pool),
-            outlook=PostgresOutlook(database.pool),
-            promises=PostgresPromises(database.pool),
+            state=WebhookState(
+                log=log,
+                ledger=ledger,
+                usage=usage,
+                seen_nodes=PostgresSeenNodes(database.pool),
+                outlook=PostgresOutlook(database.pool),
+                promises=PostgresPromises(database.pool),
+                past=PostgresPast(database.pool),
+            ),
         ) as webhook,
     ):
         supervise_state(webhook, database, log, retention=read_retention(options))

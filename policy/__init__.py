@@ -35,6 +35,7 @@ The lowest layer: every package may import it, and it imports none of ours.
     cluster/        The Cluster document: which cells exist, and what each VC was promised.
     documents/      All other documents: YAML, models, and problems with their paths.
     identity/       Groups of users, access to VCs, and which users may change which document.
+    past/           What a policy would have decided about the submissions of a past day.
     queues/         Queues: the order of waiting gangs, in seconds of waiting.
     quotas/         Quotas: limits of groups and users, and what happens over them.
     rules/          Priority rules: in which class a gang may run.

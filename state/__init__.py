@@ -7,6 +7,7 @@ unknown. May import `policy` only; `extender`, `webhook` and `cli` import it.
 ledger/      leaf cells that gangs are charged, and their limits
 log/         the decision log
 history/     one row for each run of a gang
+past/        what a policy is tried on: admissions and charges of the last day
 promises/    starts that were promised to waiting gangs, and their slips
 outlook/     when gangs that are submitted now would start
 nodes/       nodes that were seen in the last days

@@ -9,6 +9,7 @@ later members follow it. Each folder imports only folders below it in this list:
 
     reviews/        mutating reviews of pods, templates and PodGroups; reviews of policy documents
     guard/          what may change later on a pod, and which users may bind it
+    policy_effects/  what a changed policy would have decided over the last day
     records/        the log row, metric and Event of a decision
     responses/      the response about a pod: the patch, warnings or a refusal
     admission/      decides the class of a gang and charges its quotas

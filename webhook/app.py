@@ -19,12 +19,7 @@ from service.health import Health
 from service.http import build_app
 from service.metrics import ServiceMetrics
 from service.runner import RunningService, run_service
-from state.ledger.ledger import Ledger
-from state.log.log import DecisionLog
 from state.log.metrics import LogMetrics
-from state.nodes.seen_nodes import SeenNodes
-from state.outlook.outlook import OutlookStore
-from state.promises.promises import PromiseStore
 from webhook.admission.memory_decider import LiveUsage
 from webhook.certificates.callers import require_client_certificate
 from webhook.certificates.provider import build_certificates
@@ -36,7 +31,7 @@ from webhook.routes import add_routes
 from webhook.settings import WebhookSettings
 from webhook.wiring import WebhookReviews, WebhookState, build_reviews
 
-__all__ = ["WebhookSettings", "run_webhook"]
+__all__ = ["WebhookSettings", "WebhookState", "run_webhook"]
 
 # The API server accepts objects of 3 MB and stores 1.5 MB. A review may carry one of each, with six
 # bytes for every `<`. A larger body is a failed call, which a fail-open overlay lets pass.
@@ -49,25 +44,15 @@ async def run_webhook(
     settings: WebhookSettings,
     *,
     client: KubeClient,
-    log: DecisionLog,
-    ledger: Ledger,
-    usage: LiveUsage,
-    seen_nodes: SeenNodes | None = None,
-    outlook: OutlookStore | None = None,
-    promises: PromiseStore | None = None,
+    state: WebhookState,
 ) -> AsyncIterator[RunningService]:
-    """Run a webhook while the body runs; its health says when it is ready.
-
-    Without `seen_nodes` nothing is known of nodes, and nothing is said about what can never run;
-    without an `outlook` nothing is said about when gangs start, and without `promises` the leader
-    alone refuses swaps of gangs with a reservation.
-    """
+    """Run a webhook while the body runs; its health says when it is ready."""
     settings.check()
     clock, metrics = Clock(), ServiceMetrics()
-    LogMetrics(metrics.registry, log)
+    LogMetrics(metrics.registry, state.log)
     events = EventWriter(client, clock)
     view = ClusterView(policies=PolicySink(events), pod_groups=PodGroupFollower(client, clock))
-    webhook_metrics = _build_metrics(metrics.registry, policies=view.policies, usage=usage)
+    webhook_metrics = _build_metrics(metrics.registry, policies=view.policies, usage=state.usage)
     health = Health()
     serving = build_certificates(settings, client=client, clock=clock, health=health)
     sources = {**view.sources(settings.namespace), **serving.sources}
@@ -75,14 +60,7 @@ async def run_webhook(
     reviews = build_reviews(
         settings,
         view=view,
-        state=WebhookState(
-            ledger=ledger,
-            usage=usage,
-            log=log,
-            seen_nodes=seen_nodes,
-            outlook=outlook,
-            promises=promises,
-        ),
+        state=state,
         client=client,
         clock=clock,
         events=events,

@@ -15,6 +15,7 @@ from state.log.log import DecisionLog
 from state.nodes.node_facts import NodeFacts
 from state.nodes.seen_nodes import SeenNodes
 from state.outlook.outlook import OutlookStore
+from state.past.past import PastStore
 from state.promises.promises import PromiseStore
 from webhook.admission.admitter import Admitter
 from webhook.admission.memory_decider import LiveUsage
@@ -28,6 +29,7 @@ from webhook.guard.user_marks import UserMarks
 from webhook.ledger_access.breaker import Breaker
 from webhook.ledger_access.catch_up import catch_up
 from webhook.metrics import WebhookMetrics
+from webhook.policy_effects.policy_effects import PolicyEffects
 from webhook.records.decision_recorder import DecisionRecorder
 from webhook.records.limit_changes import LimitChanges
 from webhook.records.pending_events import PendingEvents
@@ -46,7 +48,13 @@ _PROBE_SCOPE: Final = Scope(UserName("nobody"))
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WebhookState:
-    """The ledger, its cached usage, and the decision log."""
+    """The ledger, its cached usage, the decision log, and what a webhook can do without.
+
+    Without `seen_nodes` nothing is known of nodes, and nothing is said about what can never run;
+    without an `outlook` nothing is said about when gangs start, without `promises` the leader
+    alone refuses swaps of gangs with a reservation, and without the `past` dry runs of policy
+    documents are not told what they would have changed.
+    """
 
     ledger: Ledger
     usage: LiveUsage
@@ -54,6 +62,7 @@ class WebhookState:
     seen_nodes: SeenNodes | None = None
     outlook: OutlookStore | None = None
     promises: PromiseStore | None = None
+    past: PastStore | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,12 +79,16 @@ class WebhookReviews:
     breaker: Breaker
     recent: RecentGangCheck
     facts: NodeFacts
-    """`breaker`, `recent` and `facts` run in the background, and what the pods' reviews read."""
+    effects: PolicyEffects | None
+    """What dry runs of documents are told; like `breaker`, `recent`, `facts` and what the pods'
+    reviews read, it runs in the background."""
 
     @property
     def tasks(self) -> Mapping[str, Callable[[], Coroutine[Any, Any, NoReturn]]]:
         """What runs in the background, by name."""
+        effects = {} if self.effects is None else {"admissions": self.effects.recent.run}
         return {
+            **effects,
             "ledger probe": self.breaker.run,
             "recent gangs": self.recent.run,
             "node facts": self.facts.run,
@@ -117,6 +130,7 @@ def build_reviews(
         gates_all=settings.gates_all,
     )
     pods.outlook = StartOutlook(state.outlook, clock=clock)
+    effects = None if state.past is None else PolicyEffects(state.past, clock=clock)
     groups = PodGroupReviews(view=view, admitter=admitter, pods=pods, client=client, facts=facts)
     return WebhookReviews(
         pods=pods,
@@ -130,10 +144,12 @@ def build_reviews(
             state,
             facts=facts,
             changes=LimitChanges(log=state.log, events=events, clock=clock),
+            effects=effects,
         ),
         refusals=RefusalLog(state.log, clock=clock),
         breaker=breaker,
         facts=facts,
+        effects=effects,
         recent=RecentGangCheck(
             recent, ledger=state.ledger, assumed=state.usage.assumed, breaker=breaker
         ),
@@ -159,6 +175,7 @@ def _build_policies(
     *,
     facts: NodeFacts,
     changes: LimitChanges,
+    effects: PolicyEffects | None,
 ) -> PolicyReviews:
     return PolicyReviews(
         view.policies,
@@ -167,6 +184,7 @@ def _build_policies(
         nodes=facts,
         admins=settings.admins,
         changes=changes,
+        effects=effects,
     )
 
 

@@ -7,12 +7,12 @@ here, by usage that was read.
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Final
+from typing import Final, Protocol
 from uuid import UUID
 
 from policy.quotas.limits import Exceeded, Limit, Measure, Scope
 from policy.quotas.overflow import scopes_of
-from policy.quotas.usage import MICROS_PER_HOUR, ScopeUsage
+from policy.quotas.usage import MICROS_PER_HOUR
 from policy.rules.decision import Range
 from policy.submission import ClassName, GangKey, GroupName, LeafType, UserName, VcName
 
@@ -137,6 +137,13 @@ class Charge:
         return scopes_of(self.user, self.group)
 
 
+class Uses(Protocol):
+    """What one scope holds and has used."""
+
+    def used(self, measure: Measure, leaf_type: LeafType | None = None) -> int:
+        """Return what counts towards a limit, in its unit."""
+
+
 def choose_applicable(charge: Charge, limits: Iterable[Limit]) -> list[Limit]:
     """Return the limits that apply to a charge."""
     return [limit for limit in limits if applies(limit, charge)]
@@ -180,7 +187,7 @@ def range_limits(charge: Charge, valid: Range) -> tuple[Limit, ...]:
 
 
 def find_exceeded(
-    charge: Charge, limits: Iterable[Limit], usage: Callable[[Scope], ScopeUsage]
+    charge: Charge, limits: Iterable[Limit], usage: Callable[[Scope], Uses]
 ) -> Iterator[Exceeded]:
     """Yield the limits that a charge would exceed; `usage` is without the charge."""
     listed = tuple(limits)
@@ -188,7 +195,7 @@ def find_exceeded(
 
 
 def find_used(
-    charge: Charge, limits: Iterable[Limit], usage: Callable[[Scope], ScopeUsage]
+    charge: Charge, limits: Iterable[Limit], usage: Callable[[Scope], Uses]
 ) -> tuple[int | None, ...]:
     """Return how much of each limit is used; None for one that does not apply to a charge."""
     return tuple(

@@ -168,6 +168,28 @@ WHERE at BETWEEN $4 AND $2 AND (at, key) > ($4, $5) AND ($3::text IS NULL OR sub
 ORDER BY at, key
 LIMIT $6
 
+-- name: admissions_between
+-- Read what the webhook was asked for and decided, from one moment until before another one.
+SELECT key, at, subject, outcome, details, inputs
+FROM decisions
+WHERE at >= $1 AND at < $2 AND service = 'webhook' AND kind = 'admission'
+ORDER BY at, key
+
+-- name: charges_since
+-- Read the charges that were in force at or after a moment. CPU, memory and overflow of those that
+-- have ended are not known.
+SELECT
+    decision, namespace, gang, user_name, group_name, vc, class, is_high, leaf_type, leaf_count,
+    charged_at, NULL::timestamptz AS ended_at, rises_to, cpu_millis, memory_bytes
+FROM charges
+UNION ALL
+SELECT
+    decision, namespace, gang, user_name, group_name, vc, class, is_high, leaf_type, leaf_count,
+    charged_at, ended_at, NULL, NULL, NULL
+FROM past_charges
+WHERE tstzrange(charged_at, ended_at) && tstzrange($1, NULL)
+ORDER BY charged_at, decision
+
 -- name: count_stored
 -- Count those of some rows that are stored.
 SELECT count(*) FROM decisions AS d

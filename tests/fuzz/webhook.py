@@ -31,7 +31,7 @@ from tests.fuzz.reviews import Fuzzer
 from tests.support.twins.ledger import MemoryLedger
 from tests.support.twins.log import MemoryDecisions
 from tests.support.twins.usage import MemoryUsage
-from webhook.app import WebhookSettings, run_webhook
+from webhook.app import WebhookSettings, WebhookState, run_webhook
 
 _POLICIES = {
     "classes": "apiVersion: cellgate.io/v1\nkind: Classes\nclasses: [{name: prod, cellPriority: "
@@ -108,7 +108,9 @@ async def _webhook() -> AsyncIterator[tuple[RunningService, ssl.SSLContext]]:
         async with (
             connect(str(directory / "kubeconfig")) as client,
             run_webhook(
-                settings, client=client, log=log, ledger=ledger, usage=MemoryUsage(ledger)
+                settings,
+                client=client,
+                state=WebhookState(log=log, ledger=ledger, usage=MemoryUsage(ledger)),
             ) as service,
         ):
             async with asyncio.timeout(60):

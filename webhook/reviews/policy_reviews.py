@@ -30,6 +30,7 @@ from policy.quotas.quota_table import QuotaGroup
 from policy.wording import count_of
 from state.ledger.ledger import Ledger
 from state.nodes.node_facts import NodeFacts
+from webhook.policy_effects.policy_effects import PolicyEffects
 from webhook.records.limit_changes import LimitChanges
 from webhook.wire import ALLOWED, ReviewRequest, ReviewResponse
 
@@ -52,8 +53,10 @@ class PolicyReviews:
         nodes: NodeFacts,
         admins: Collection[str],
         changes: LimitChanges,
+        effects: PolicyEffects | None = None,
     ) -> None:
         """`admins` are the users and groups that may change every document."""
+        self._effects = effects
         self._changes = changes
         self._nodes = nodes
         self._policies = policies
@@ -65,14 +68,20 @@ class PolicyReviews:
         """Raise SpecError for an invalid policy, RequestError for what the user may not change."""
         before, after = _policy_of(request.old_object), _policy_of(request.object)
         self._check_owner(request, before, after)
-        response = await self._check(before, after)
+        until = self._effects.end_of_answer() if self._effects and request.dry_run else None
+        response = await self._check(before, after, tells_until=until)
         if (_is_billing(before) or _is_billing(after)) and not request.dry_run:
             about, old, new = after or before or {}, _billed(before) or (), _billed(after) or ()
             self._changes.record(about, old, new, editor=request.user.username)
         return response
 
-    async def _check(self, before: Object | None, after: Object | None) -> ReviewResponse:
-        """Raise SpecError or RequestError unless the policy is valid with the change."""
+    async def _check(
+        self, before: Object | None, after: Object | None, *, tells_until: float | None
+    ) -> ReviewResponse:
+        """Raise SpecError or RequestError unless the policy is valid with the change.
+
+        `tells_until` is how long a dry run waits to be told what the change would have decided.
+        """
         if _is_billing(before) or _is_billing(after):
             self._check_billing(before, after)
         if after is not None:
@@ -80,11 +89,21 @@ class PolicyReviews:
             policy = self._policies.check(after)
             self._check_values(after, policy)
             response = await self._check_promises(after, policy)
-            return replace(response, warnings=[*response.warnings, *self._warn(after, policy)])
+            told = [*self._warn(after, policy), *await self._tell(policy, tells_until)]
+            return replace(response, warnings=[*response.warnings, *told])
         elif before is not None:
             # Deleted, or its label was removed: the others must be valid without it.
-            await self._check_idle(self._policies.check_without(before))
+            policy = self._policies.check_without(before)
+            await self._check_idle(policy)
+            told = await self._tell(policy, tells_until)
+            return replace(ALLOWED, warnings=told) if told else ALLOWED
         return ALLOWED
+
+    async def _tell(self, policy: Policy, until: float | None) -> list[str]:
+        """Say what a policy would have changed over the last day."""
+        if self._effects is None or until is None:
+            return []
+        return await self._effects.tell(self._policies.policy, policy, until=until)
 
     def _check_billing(self, before: Object | None, after: Object | None) -> None:
         """Refuse limits that no bounds allow."""

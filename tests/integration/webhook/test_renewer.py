@@ -26,7 +26,7 @@ from tests.support.services.simulated_cluster import connected
 from tests.support.twins.ledger import MemoryLedger
 from tests.support.twins.log import MemoryDecisions
 from tests.support.twins.usage import MemoryUsage
-from webhook.app import WebhookSettings, run_webhook
+from webhook.app import WebhookSettings, WebhookState, run_webhook
 from webhook.certificates.renewer import CertificateRenewer
 from webhook.certificates.shared_certificates import SharedCertificates
 
@@ -65,9 +65,9 @@ async def a_replica(client: KubeClient, name: str = "a") -> AsyncIterator[Runnin
     async with run_webhook(
         settings,
         client=client,
-        log=DecisionLog(MemoryDecisions()),
-        ledger=ledger,
-        usage=MemoryUsage(ledger),
+        state=WebhookState(
+            log=DecisionLog(MemoryDecisions()), ledger=ledger, usage=MemoryUsage(ledger)
+        ),
     ) as webhook:
         async with asyncio.timeout(30):
             while not webhook.health.is_ready:

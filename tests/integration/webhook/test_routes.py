@@ -26,7 +26,7 @@ from tests.support.twins.ledger import MemoryLedger
 from tests.support.twins.log import MemoryDecisions
 from tests.support.twins.usage import MemoryUsage
 from tests.support.webhook.review_requests import review_request
-from webhook.app import WebhookSettings, run_webhook
+from webhook.app import WebhookSettings, WebhookState, run_webhook
 
 CLASSES = """
 apiVersion: cellgate.io/v1
@@ -79,9 +79,8 @@ async def webhook(
     )
     log = DecisionLog(decisions)
     ledger = MemoryLedger()
-    async with run_webhook(
-        settings, client=client, log=log, ledger=ledger, usage=MemoryUsage(ledger)
-    ) as webhook:
+    state = WebhookState(log=log, ledger=ledger, usage=MemoryUsage(ledger))
+    async with run_webhook(settings, client=client, state=state) as webhook:
         webhook.supervisor.start("decision log", log.run())
         async with asyncio.timeout(10):
             while not webhook.health.is_ready:

@@ -10,6 +10,7 @@
     log          the decision log
     history      the history of gangs
     promises     the promise ledger
+    past         admissions and charges of the last day
     outlook      when gangs that are submitted now would start
     seen_nodes   the nodes that were seen lately
 """

@@ -21,6 +21,7 @@ from tests.support.kube.config_maps import a_policy_map
 from tests.support.kube.events import KeptEvents
 from tests.support.policy.documents import CLASSES_TEXT
 from tests.support.twins.log import MemoryDecisions
+from tests.support.twins.past import MemoryPast
 from tests.support.webhook.admission_world import AdmissionWorld
 from tests.support.webhook.replayed import ReplayedLog
 from webhook.cluster_view import ClusterView
@@ -93,6 +94,7 @@ class Webhook:
     seen: SeenNodes | None = None
     promises: PromiseStore | None = None
     outlook: OutlookStore | None = None
+    past: MemoryPast | None = None
 
     def __post_init__(self) -> None:
         metrics = WebhookMetrics(CollectorRegistry())
@@ -120,12 +122,14 @@ class Webhook:
                 seen_nodes=self.seen,
                 promises=self.promises,
                 outlook=self.outlook,
+                past=self.past,
             ),
             client=client,
             clock=clock,
             events=self.events,
             metrics=metrics,
         )
+        self.recent = None if reviews.effects is None else reviews.effects.recent
         self.facts, self.starts = reviews.facts, reviews.pods.outlook
         self.pods, self.guard, self.templates, self.bindings = (
             Responding(one, reviews.refusals)

@@ -1,0 +1,1 @@
+"""Tests, by the module they are about."""
