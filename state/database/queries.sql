@@ -603,6 +603,13 @@ CROSS JOIN LATERAL (
 ) AS asked
 GROUP BY l.leaf_counts, asked.labels
 
+-- name: present_nodes
+-- Read the nodes that are there, by name.
+SELECT s.name, s.leaf_counts::text AS leaf_counts, s.labels::text AS labels, s.cpu, s.memory
+FROM seen_nodes AS s
+WHERE s.left_at IS NULL
+ORDER BY s.name
+
 -- name: seen_nodes_version
 -- A number that grows with every change of the nodes; it does not when one is old enough to be forgotten.
 SELECT coalesce(max(s.changed), 0) FROM seen_nodes AS s

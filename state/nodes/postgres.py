@@ -88,6 +88,21 @@ class PostgresSeenNodes:
         )
         return tuple(sorted(counts, key=_order))
 
+    async def present(self) -> tuple[LiveNode, ...]:
+        """Return the nodes that are there, by name."""
+        async with leader_calls("reading nodes"):
+            rows = await self._pool.fetch(sql("present_nodes"))
+        return tuple(
+            LiveNode(
+                name=NodeName(row["name"]),
+                leaf_counts=orjson.loads(row["leaf_counts"]),
+                labels=orjson.loads(row["labels"]),
+                cpu=row["cpu"],
+                memory=row["memory"],
+            )
+            for row in rows
+        )
+
     async def version(self) -> int:
         """Return a number that grows with every change of the nodes."""
         async with leader_calls("asking about nodes"):

@@ -29,6 +29,9 @@ class SeenNodes(Protocol):
         A node that had several numbers of devices counts with the largest. Raises BackendError.
         """
 
+    async def present(self) -> tuple[LiveNode, ...]:
+        """Return the nodes that are there, by name. Raises BackendError."""
+
     async def version(self) -> int:
         """Return a number that grows with every change of the nodes. Raises BackendError.
 

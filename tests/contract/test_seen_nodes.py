@@ -44,6 +44,14 @@ async def test_nodes_are_counted_by_devices_and_the_labels_asked_for(seen: SeenN
     assert await seen.count([]) == (counted(1, devices=4), counted(3))
 
 
+async def test_the_nodes_that_are_there_are_told_as_they_are_now(seen: SeenNodes) -> None:
+    nodes = [a_node("n2", devices=4), a_node("n1"), a_node("n3")]
+    await seen.observe(nodes, gone=[], term=TERM)
+    changed = replace(a_node("n2", rack="r2"), cpu=1000, memory=7)
+    await seen.observe([changed], gone=[NodeName("n3")], term=TERM)
+    assert await seen.present() == (a_node("n1"), changed)
+
+
 async def test_a_node_that_is_gone_counts_for_seven_days(
     seen: SeenNodes, clock: FrozenTime
 ) -> None:

@@ -77,6 +77,17 @@ class MemorySeenNodes:
             for (pairs, labels), rows in sorted(groups.items())
         )
 
+    async def present(self) -> tuple[LiveNode, ...]:
+        here = ((name, dict(pairs), row) for (name, pairs), row in self.rows.items())
+        found = [
+            LiveNode(
+                name=name, leaf_counts=counts, labels=row.labels, cpu=row.cpu, memory=row.memory
+            )
+            for name, counts, row in here
+            if row.left_at is None
+        ]
+        return tuple(sorted(found, key=lambda node: node.name))
+
     async def version(self) -> int:
         if self.fails:
             raise BackendError("no database")

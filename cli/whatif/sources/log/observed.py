@@ -1,12 +1,13 @@
 """What the cluster was: its nodes and the documents in force, from rows of the decision log."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
 from extender.cluster import rows
 from extender.cluster.journal import SERVICE as EXTENDER
 from kube.read.nodes import KubeNode
+from policy.cluster.document import LiveNode
 from policy.errors import SettingsError
 from policy.parser import DocumentKind
 from policy.store import PolicyText
@@ -53,6 +54,17 @@ class Observed:
             self.cluster = None
         elif "document" in record.inputs:
             self.cluster = record.inputs["document"]
+
+    def use(self, nodes: Iterable[LiveNode]) -> None:
+        """Take in all nodes that are there, where rows do not tell of all of them."""
+        here = {node.name: node for node in nodes}
+        self.nodes = {
+            name: self.nodes.get(name)
+            or KubeNode(
+                name=name, is_healthy=True, labels=node.labels, leaf_counts=node.leaf_counts
+            )
+            for name, node in here.items()
+        }
 
     @property
     def wanted_documents(self) -> list[str]:

@@ -33,6 +33,7 @@ from state.log.positions import Position
 from state.log.postgres import PostgresDecisions
 from state.log.records import DecisionRecord, RowKind
 from state.log.stretches import Wanted
+from state.nodes.postgres import PostgresSeenNodes
 
 _PAGE: Final = 1000
 _OBSERVED: Final = (RowKind.NODE, RowKind.DOCUMENT)
@@ -67,7 +68,8 @@ async def read_database(url: str, wanted: Wanted, progress: Progress) -> Played:
         log, history = PostgresDecisions(database.pool), PostgresHistory(database.pool)
         collected = _Collected()
         await _read_webhook(log, wanted, collected, progress)
-        await _read_extender(log, wanted, collected)
+        if not await _read_extender(log, wanted, collected):
+            collected.observed.use(await PostgresSeenNodes(database.pool).present())
         for one in collected.observed.wanted_documents:
             document = await log.document(one)
             if document is not None:
@@ -88,11 +90,14 @@ async def _read_webhook(
         progress(f"reading submissions of {page[-1].at:%Y-%m-%d %H:%M}")
 
 
-async def _read_extender(log: PostgresDecisions, wanted: Wanted, collected: _Collected) -> None:
-    """Read what the last leader of the time observed: it was told of all nodes."""
+async def _read_extender(log: PostgresDecisions, wanted: Wanted, collected: _Collected) -> bool:
+    """Read what the last leader of the time observed: at first it was told of all nodes.
+
+    Returns False if the log does not have its first rows any more.
+    """
     epochs = await log.epochs(EXTENDER, wanted)
     if not epochs:
-        return
+        return False
     last = epochs[-1]
     first = 1
     while page := await log.of_kinds(
@@ -101,6 +106,7 @@ async def _read_extender(log: PostgresDecisions, wanted: Wanted, collected: _Col
         for record in page:
             collected.observed.note(record)
         first = (page[-1].sequence or 0) + 1
+    return last.first == 1
 
 
 async def _read_runs(
