@@ -2,10 +2,13 @@
 
 from dataclasses import replace
 from random import Random
+from unittest.mock import patch
 
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from extender.cells.budget import SHADOW_ENDS
+from extender.cells.decide import shadow as shadows
 from extender.cells.engine import Engine
 from extender.cells.model import (
     Decision,
@@ -57,6 +60,27 @@ def test_a_shadow_time_is_what_really_ending_the_gangs_gives(seed: int) -> None:
         assert shadow.time <= twin.time  # a preemption of its own VC is not looked for each time
     if not twin.has_lower():
         assert shadow.time == twin.time
+
+
+@given(st.integers(0, 2**32), st.sampled_from([0, 1, SHADOW_ENDS]))
+@example(1, 0)
+def test_with_the_ends_that_it_waits_for_alone_it_is_found_again(seed: int, few: int) -> None:
+    """With few ends, whole nodes become empty one after the other."""
+    world = _World(seed)
+    with patch.object(shadows, "SHADOW_ENDS", few):
+        found = world.shadow()
+        if found is None:
+            return
+        again = world.engine.shadow(
+            world.request,
+            ends=found.ends,
+            candidate_nodes=world.nodes,
+            now=0.0,
+            is_by_nodes=found.is_by_nodes,
+        )
+    assert again == found
+    waits_for = found.ends[-1][0] if found.ends else None
+    assert found.waits_for == waits_for
 
 
 @given(st.integers(0, 2**32))
