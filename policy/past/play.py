@@ -21,7 +21,8 @@ from policy.quotas.charge import Charge, find_exceeded
 from policy.quotas.held_usage import HeldUsage
 from policy.quotas.limits import Scope
 from policy.rules.decision import Outcome, RuleDecision
-from policy.submission import ClassName, GroupName, Occupancy
+from policy.rules.rule_table import RuleTable
+from policy.submission import ClassName, GroupName, Occupancy, Submission, UserName, VcName
 
 _CLASS: Final = "spec.priorityClassName"
 _VC: Final = "metadata.labels[cellgate.io/vc]"
@@ -49,6 +50,7 @@ class PastPlay:
     def __init__(self, day: PastDay, policy: Policy) -> None:
         self._day = day
         self._policy = policy
+        self._matcher = _KnownMatches(policy.rules)
         self._usage = HeldUsage(counts_time=_limits_hours(policy))
         self._ends: list[tuple[float, int, Charge]] = []
         self._waiting: dict[Scope, list[_Waiting]] = {}
@@ -77,7 +79,7 @@ class PastPlay:
             return Fate(outcome=Outcome.REFUSED, class_name=asked)
         held = self._usage.account(Scope(request.submission.user)).held
         usage = Occupancy(occupied=held.cells, occupied_high=held.high)
-        rules = apply_rules(request, usage)
+        rules = apply_rules(request, usage, matcher=self._matcher)
         self.hits.update(hit.index for hit in rules.hits)
         if rules.outcome is Outcome.REFUSED:
             return Fate(outcome=Outcome.REFUSED, class_name=rules.final_class)
@@ -113,6 +115,9 @@ class PastPlay:
         class_name = policy.classes.resolve(asked.requested_class, path=_CLASS)
         if (groups, class_name) != (asked.groups, asked.requested_class):
             asked = replace(asked, groups=groups, requested_class=class_name)
+        is_same = recorded.policy is policy and recorded.group is paying
+        if is_same and recorded.submission is asked:
+            return recorded
         return replace(recorded, submission=asked, group=paying, policy=policy)
 
     def _charge(self, gang: PastGang, charge: Charge) -> None:
@@ -141,6 +146,31 @@ class PastPlay:
                 return
             del waiting[0]
             self._charge(first.gang, first.charge)
+
+
+class _KnownMatches:
+    """Finds which rules match names, once for each submitter: they submit again and again."""
+
+    def __init__(self, table: RuleTable) -> None:
+        self._table = table
+        self._rules: dict[tuple[UserName, VcName, tuple[GroupName, ...]], int] = {}
+        self._classes: dict[ClassName, int] = {}
+        self.answer = table.answer
+
+    def for_submission(self, submission: Submission) -> int:
+        """Return, as a bit set, the rules for this submitter and VC in any class."""
+        names = submission.user, submission.vc, submission.groups
+        known = self._rules.get(names)
+        if known is None:
+            known = self._rules[names] = self._table.for_submission(submission)
+        return known
+
+    def for_class(self, name: ClassName) -> int:
+        """Return, as a bit set, the rules for this class."""
+        known = self._classes.get(name)
+        if known is None:
+            known = self._classes[name] = self._table.for_class(name)
+        return known
 
 
 def _limits_hours(policy: Policy) -> bool:

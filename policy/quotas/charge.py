@@ -151,7 +151,10 @@ def choose_applicable(charge: Charge, limits: Iterable[Limit]) -> list[Limit]:
 
 def applies(limit: Limit, charge: Charge) -> bool:
     """Tell whether a limit applies to a charge."""
-    if limit.scope not in charge.scopes:
+    user, group = limit.scope.user, limit.scope.group
+    if user is None and group is None:
+        return False
+    if user not in (None, charge.user) or group not in (None, charge.group):
         return False
     if charge.rises_to is not None and limit.scope.group is not None:
         return False  # it runs beyond the quotas of its group
