@@ -24,6 +24,7 @@ from bench.core import (
 from bench.forecasts import expected_start as starts
 from bench.queue import measure as queue
 from bench.queue import options as queue_options
+from bench.queue import what_if
 from bench.report import Benchmark, build_report, format_table
 from bench.services import extender, webhook
 from bench.state import history, ledger, log
@@ -46,6 +47,7 @@ _BENCHMARKS: dict[str, Benchmark] = {
     "starts": partial(starts.measure, options=queue_options.NOTHING_CHOSEN),
     "volume": volume.measure,
     "webhook": webhook.measure,
+    "what-if": what_if.measure,
     "windows": windows.measure,
 }
 

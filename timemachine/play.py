@@ -17,7 +17,6 @@ from heapq import heappop, heappush
 from typing import Final
 
 from extender.queue.lines.gang_places import Rank
-from extender.queue.order.facts import QueueFacts
 from policy.placement import Placement
 from policy.quotas.charge import Charge
 from policy.quotas.held_usage import HeldUsage
@@ -31,9 +30,10 @@ from timemachine.figures.head_waits import HeadWaits
 from timemachine.figures.use_series import UseSeries
 from timemachine.model import Arrival, Run, World
 from timemachine.planned.gangs import PlayedGang
-from timemachine.planned.planned_gangs import PlannedGangs, RunTimesOf
+from timemachine.planned.planned_gangs import PlannedGangs
+from timemachine.planned.ports import Gangs, GangsOf
 from timemachine.planned.possibility import Possibility
-from timemachine.planned.run_times import LearnedRunTimes, seconds_of
+from timemachine.planned.run_times import seconds_of
 
 _TICK_SECONDS: Final = 60.0
 _AGAIN_SECONDS: Final = 1.0
@@ -61,10 +61,13 @@ def play(
     world: World,
     *,
     on_progress: OnProgress = lambda _: None,
-    run_times: RunTimesOf = LearnedRunTimes,
+    gangs: GangsOf = PlannedGangs,
 ) -> Run:
-    """Play all arrivals; `on_progress` is told after each moment at which something happened."""
-    return _Play(arrivals, world, on_progress, run_times).run()
+    """Play all arrivals; `on_progress` is told after each moment at which something happened.
+
+    `gangs` places them; other planners than the product's are for comparison.
+    """
+    return _Play(arrivals, world, on_progress, gangs(world)).run()
 
 
 class _Play:
@@ -73,7 +76,7 @@ class _Play:
         arrivals: Sequence[Arrival],
         world: World,
         on_progress: OnProgress,
-        run_times: RunTimesOf,
+        gangs: Gangs,
     ) -> None:
         self._world = world
         self._on_progress = on_progress
@@ -85,7 +88,7 @@ class _Play:
         self._quota_queue = QuotaQueue(self._usage)
         self._raises = Raises(world.policy, self._usage)
         self._possible = Possibility(world)
-        self._gangs = PlannedGangs(world, run_times=run_times)
+        self._gangs = gangs
         self._ends: list[tuple[float, int, GangKey]] = []
         self._runs: dict[GangKey, int] = {}
         """How often each gang has started."""
@@ -158,7 +161,7 @@ class _Play:
                 self._start(course, change.places, now=now)
             else:
                 self._preempt(course, change.places, now=now)
-        self._heads.update(self._gangs.planner.waiting, now=now)
+        self._heads.update(self._gangs.heads(), now=now)
 
     def _follow_day(self, now: float) -> None:
         """Leaf-cell-hours of a period are free again when the next one begins."""
@@ -227,7 +230,6 @@ class _Play:
     def _await_quota(self, course: Course, admitted: Admitted) -> None:
         assert admitted.charge is not None
         assert admitted.request is not None
-        self._gangs.run_times.submit(course.key, course.arrival, course.class_name)
         self._quota_queue.put(
             WaitsForQuota(
                 gang=course.key,
@@ -239,22 +241,8 @@ class _Play:
 
     def _rank(self, course: Course) -> Rank:
         """Rank a gang that waits for quota, in the order in which gangs wait for cells."""
-        gang, arrival = course.gang, course.arrival
-        assert gang is not None
-        facts = QueueFacts(
-            gang=course.key,
-            user=arrival.user,
-            group=gang.group,
-            vc=arrival.vc,
-            class_name=gang.class_name,
-            priority=gang.priority,
-            leaf_cells=arrival.leaf_cells,
-            leaf_type=arrival.leaf_type,
-            asked=arrival.submitted,
-            run_time=self._gangs.run_times.expected(course.key),
-        )
-        standing = self._gangs.planner.ranking.order.standing(facts, now=self._usage.clock)
-        return float(standing.level), standing.rank, standing.asked, course.key
+        assert course.gang is not None
+        return self._gangs.rank(course.gang, now=self._usage.clock)
 
     def _plan(self, course: Course) -> None:
         assert course.gang is not None

@@ -64,7 +64,7 @@ def build_world(
         open_cells = [cell for node in known if (cell := _open_cell(node)).leaf_count]
         return BuiltWorld(world=World(title=title, policy=policy, topology=None, nodes=open_cells))
     built = document.build(known)
-    cells = _cells_of(built.topology)
+    cells = nodes_of(built.topology)
     if known:
         names = {node.name for node in known}
         cells = [cell for cell in cells if cell.name in names]
@@ -171,7 +171,7 @@ def _open_cell(node: LiveNode) -> NodeCell:
     return NodeCell(name=node.name, leaf_type=leaf_type, leaf_count=leaf_count)
 
 
-def _cells_of(topology: Topology) -> list[NodeCell]:
+def nodes_of(topology: Topology) -> list[NodeCell]:
     """Return the nodes of a topology, each once, in the order of their cells."""
     found: dict[NodeName, tuple[LeafType, int]] = {}
     for chain in topology.chains.values():

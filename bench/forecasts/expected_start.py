@@ -15,7 +15,7 @@ from typing import Final
 from bench.core.clusters import LEAVES
 from bench.forecasts.predicted_queue import COVERAGE, Outcome, PredictedQueue
 from bench.queue.options import QueueOptions
-from bench.queue.replay import replay
+from bench.queue.replay import replay, world_of
 from bench.queue.shape import Form, build_cluster, one_share
 from bench.queue.strategies import document
 from bench.queue.trace import Trace, generate_trace, read_trace
@@ -53,12 +53,10 @@ def _load(options: QueueOptions, *, is_quick: bool) -> Trace:
 
 
 def _measure(trace: Trace, capacity: int, strategy: Strategy) -> Iterator[Result]:
-    queue = PredictedQueue(
-        build_cluster(one_share(capacity // LEAVES)),
-        queues=document(strategy, per_pool=1),
-        every=_EVERY_SECONDS,
-    )
-    replay(trace, queue, Form.FLAT)
+    cluster = build_cluster(one_share(capacity // LEAVES))
+    world = world_of(cluster, document(strategy, per_pool=1))
+    queue = PredictedQueue(world, every=_EVERY_SECONDS)
+    replay(trace, world, lambda _: queue, Form.FLAT)
     half = trace.jobs[len(trace.jobs) // 2].submitted
     counted = [one for one in queue.outcomes if one.predicted.at >= half]
     told = [one for one in counted if one.is_covered is not None]

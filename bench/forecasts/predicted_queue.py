@@ -10,8 +10,7 @@ from time import process_time
 from typing import Final
 
 from bench.core.clusters import LEAVES
-from bench.queue.queues import Members, PlannedQueue
-from bench.queue.trace import Job
+from bench.queue.run_times import TraceRunTimes
 from extender.cells.views.listings import run_to_end
 from extender.forecasts.queue_view import PlannedQueueView
 from extender.queue.forecast.closures import CopiedPool
@@ -25,9 +24,11 @@ from extender.queue.forecast.starts import (
     StartOutcome,
     draw_start,
 )
-from policy.queues.queues import Queues
 from policy.submission import GangKey
-from policy.topology import Topology
+from timemachine.model import World
+from timemachine.planned.gangs import PlayedGang
+from timemachine.planned.planned_gangs import PlannedGangs
+from timemachine.planned.ports import Change
 
 COVERAGE: Final = 0.8
 
@@ -63,13 +64,15 @@ class Outcome:
         return log(max(self.wait, SHORTEST_WAIT) / max(predicted, SHORTEST_WAIT))
 
 
-class PredictedQueue(PlannedQueue):
+class PredictedQueue(PlannedGangs):
     """Predicts the start of the first gang that has to wait in each stretch of time."""
 
-    def __init__(self, topology: Topology, *, queues: Queues, every: float) -> None:
-        super().__init__(topology, queues=queues)
-        self._samples = queues.expected_start.samples
-        planner = self._planner
+    def __init__(self, world: World, *, every: float) -> None:
+        super().__init__(world, run_times=TraceRunTimes)
+        assert world.topology is not None
+        self._topology = world.topology
+        self._samples = world.policy.queues.expected_start.samples
+        planner = self.planner
         self._view = PlannedQueueView(
             planner.seen, planner.ranking, planner.reservations, self.cells
         )
@@ -82,17 +85,17 @@ class PredictedQueue(PlannedQueue):
         self.outcomes: list[Outcome] = []
         self.future_seconds: list[float] = []
 
-    def submit(self, job: Job, members: Members) -> None:
+    def submit(self, gang: PlayedGang) -> None:
         """Show the pods of a gang to the planner."""
-        super().submit(job, members)
-        self._submitted[members[0].gang] = None
+        super().submit(gang)
+        self._submitted[gang.key] = None
 
-    def work(self, now: float) -> list[GangKey]:
+    def work(self, now: float) -> list[Change]:
         """Make steps; compare starts with their predictions, and predict anew."""
         started = super().work(now)
-        for gang in started:
-            self._submitted.pop(gang, None)
-            told = self._predicted.pop(gang, None)
+        for change in started:
+            self._submitted.pop(change.gang, None)
+            told = self._predicted.pop(change.gang, None)
             if told is not None:
                 self._learn(Outcome(predicted=told, wait=now - told.at))
         if self._submitted and now >= self._next:
@@ -129,19 +132,19 @@ class PredictedQueue(PlannedQueue):
             (vc,): LEAVES * sum(promise.count for promise in one.promises)
             for vc, one in self._topology.vcs.items()
         }
-        running = [self._copied(gang, None) for gang in self._run_times.running]
+        running = [self._copied(gang, None) for gang in self.run_times.running]
         for one in running:
             free[one.pool] -= one.leaf_cells
         waiting = [self._copied(gang, kept.get(gang)) for gang in self._view.order()]
         return QueueCopy(free=free, running=running, waiting=waiting)
 
     def _copied(self, gang: GangKey, kept: KeptCells | None) -> CopiedGang:
-        members = self._members[gang]
+        arrival = self.shown(gang).arrival
         return CopiedGang(
             gang=gang,
-            pool=(members[0].vc,),
-            leaf_cells=sum(member.leaf_count for member in members),
-            left=self._run_times.draw(gang),
-            safe=self._run_times.expected(gang).ends_within,
+            pool=(arrival.vc,),
+            leaf_cells=arrival.leaf_cells,
+            left=self.run_times.draw(gang),
+            safe=self.run_times.expected(gang).ends_within,
             kept=kept,
         )

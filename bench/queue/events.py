@@ -13,12 +13,15 @@ from random import Random
 from typing import Final
 
 from bench.core.clusters import LEAVES
-from bench.queue.queues import Members, PlannedQueue
+from bench.queue.replay import world_of
+from bench.queue.run_times import AlikeRunTimes
 from bench.queue.shape import build_cluster
-from bench.queue.trace import Job
 from bench.report import SEED, Result, percentile
-from extender.cells.model import OPPORTUNISTIC, MemberRequest
-from policy.submission import GangKey, PodUid, VcName
+from extender.cells.model import OPPORTUNISTIC
+from policy.submission import ClassName, GangKey, UserName, VcName
+from timemachine.model import Arrival
+from timemachine.planned.gangs import PlayedGang
+from timemachine.planned.planned_gangs import PlannedGangs
 
 _VCS: Final = 10
 _NODES: Final = 200
@@ -27,20 +30,20 @@ _OPPORTUNISTIC: Final = 0.2
 _NANOSECONDS_PER_MS: Final = 1e6
 _LATER_SECONDS: Final = 1000.0
 """By then the first gangs of all pools have waited long enough for a reservation."""
-_ANY_JOB: Final = Job(name="", submitted=0.0, seconds=0.0, leaf_cells=1, vc="")
 
 
 def measure_events(*, is_quick: bool) -> list[Result]:
     """Time submissions and events."""
     gangs, events = (2_000, 60) if is_quick else (10_000, 300)
     random = Random(SEED)
-    queue = PlannedQueue(build_cluster({VcName(f"vc-{index}"): _NODES for index in range(_VCS)}))
+    shares = {VcName(f"vc-{index}"): _NODES for index in range(_VCS)}
+    queue = PlannedGangs(world_of(build_cluster(shares)), run_times=AlikeRunTimes)
     running = _fill(queue)
     waiting = [
         _gang(f"waiting-{index}", random, created=1 + index / gangs) for index in range(gangs)
     ]
-    for members in waiting:
-        queue.submit(_ANY_JOB, members)
+    for gang in waiting:
+        queue.submit(gang)
     queue.work(1.0)
     random.shuffle(running)
     for _ in _end(queue, running[:events], now=3.0):
@@ -69,60 +72,61 @@ def measure_events(*, is_quick: bool) -> list[Result]:
     ]
 
 
-def _fill(queue: PlannedQueue) -> list[Members]:
+def _fill(queue: PlannedGangs) -> list[PlayedGang]:
     running = [_whole_node(vc, node) for vc in range(_VCS) for node in range(_NODES)]
-    for members in running:
-        queue.submit(_ANY_JOB, members)
+    for gang in running:
+        queue.submit(gang)
     queue.work(0.0)
     return running
 
 
-def _submit(queue: PlannedQueue, random: Random, *, count: int) -> Iterator[float]:
+def _submit(queue: PlannedGangs, random: Random, *, count: int) -> Iterator[float]:
     """Add gangs to those that wait, and decide about each; yield the milliseconds."""
     for index in range(count):
-        members = _gang(f"added-{index}", random, created=1e6 + index)
+        gang = _gang(f"added-{index}", random, created=1e6 + index)
         began = time.process_time_ns()
-        queue.submit(_ANY_JOB, members)
+        queue.submit(gang)
         queue.work(2.0)
         yield (time.process_time_ns() - began) / _NANOSECONDS_PER_MS
 
 
-def _count_shapes(gangs: list[Members]) -> int:
-    found = {(one[0].gang_leaf_counts, one[0].vc, one[0].priority) for one in gangs}
+def _count_shapes(gangs: list[PlayedGang]) -> int:
+    found = {(one.sizes, one.arrival.vc, one.priority) for one in gangs}
     return len(found)
 
 
-def _end(queue: PlannedQueue, running: list[Members], *, now: float) -> Iterator[float]:
+def _end(queue: PlannedGangs, running: list[PlayedGang], *, now: float) -> Iterator[float]:
     """End gangs, one a second, and decide about those that wait; yield the milliseconds."""
-    for second, members in enumerate(running):
+    for second, gang in enumerate(running):
         began = time.process_time_ns()
-        queue.end(members)
+        queue.end(gang.key, at=now + second)
         queue.work(now + second)
         yield (time.process_time_ns() - began) / _NANOSECONDS_PER_MS
 
 
-def _whole_node(vc: int, node: int) -> Members:
-    return _members(f"running-{vc}-{node}", [LEAVES], vc=vc, priority=0, created=0.0)
+def _whole_node(vc: int, node: int) -> PlayedGang:
+    return _played(f"running-{vc}-{node}", [LEAVES], vc=vc, priority=0, created=0.0)
 
 
-def _gang(name: str, random: Random, *, created: float) -> Members:
+def _gang(name: str, random: Random, *, created: float) -> PlayedGang:
     """Build a gang of up to six members of two sizes."""
     sizes = [random.randint(1, LEAVES)] * random.randint(1, _MOST_MEMBERS)
     sizes[0] = random.randint(sizes[-1], LEAVES)
     priority = OPPORTUNISTIC if random.random() < _OPPORTUNISTIC else 0
-    return _members(name, sizes, vc=random.randrange(_VCS), priority=priority, created=created)
+    return _played(name, sizes, vc=random.randrange(_VCS), priority=priority, created=created)
 
 
-def _members(name: str, sizes: list[int], *, vc: int, priority: int, created: float) -> Members:
-    return [
-        MemberRequest(
-            member=PodUid(f"{name}-{index}"),
-            gang=GangKey("bench", name),
-            leaf_count=size,
-            gang_leaf_counts=tuple(sizes),
-            vc=VcName(f"vc-{vc}"),
-            priority=priority,
-            created=created,
-        )
-        for index, size in enumerate(sizes)
-    ]
+def _played(name: str, sizes: list[int], *, vc: int, priority: int, created: float) -> PlayedGang:
+    key = GangKey("bench", name)
+    arrival = Arrival(
+        gang=key,
+        submitted=created,
+        run_seconds=0.0,
+        sizes=tuple(sizes),
+        user=UserName(""),
+        requested_class=ClassName(""),
+        vc=VcName(f"vc-{vc}"),
+    )
+    return PlayedGang(
+        key=key, arrival=arrival, class_name=ClassName(""), priority=priority, created=created
+    )

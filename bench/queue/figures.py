@@ -17,10 +17,10 @@ Figures = dict[str, float]
 
 def figures_of(replayed: Replay) -> Figures:
     """Return the figures of one replay."""
-    counted = [start for start in replayed.starts if start.job.is_counted]
+    counted = [start for start in replayed.starts if start.is_counted]
     waits = _hours(counted)
-    large = _hours([start for start in counted if start.job.leaf_cells >= _LARGE])
-    nodes = _hours([start for start in counted if start.job.leaf_cells == _NODE])
+    large = _hours([start for start in counted if start.leaf_cells >= _LARGE])
+    nodes = _hours([start for start in counted if start.leaf_cells == _NODE])
     return {
         "gangs": len(waits),
         "mean_wait_h": mean(waits),

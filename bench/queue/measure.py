@@ -16,7 +16,7 @@ from bench.core.clusters import LEAVES
 from bench.queue.events import measure_events
 from bench.queue.figures import Figures, figures_of, medians
 from bench.queue.options import QueueOptions
-from bench.queue.replay import replay
+from bench.queue.replay import replay, world_of
 from bench.queue.shape import Form, build_cluster, one_share, shares_of
 from bench.queue.sharing import measure_sharing
 from bench.queue.strategies import STRATEGIES
@@ -139,8 +139,9 @@ def _replay_one(case: Case) -> tuple[str, Figures]:
         trace = trace.without_few()
     nodes = case.capacity // LEAVES
     shares = shares_of(trace, nodes=nodes) if case.form is Form.VCS else one_share(nodes)
-    queue = STRATEGIES[case.strategy](build_cluster(shares))
-    return case.key, figures_of(replay(trace, queue, case.form))
+    queue = STRATEGIES[case.strategy]
+    world = world_of(build_cluster(shares), queue.queues)
+    return case.key, figures_of(replay(trace, world, queue.gangs, case.form))
 
 
 def load_trace(case: Case) -> Trace:

@@ -12,8 +12,7 @@ from typing import Final
 
 from bench.core.clusters import LEAVES, build_racks
 from bench.queue.trace import Job, Trace
-from extender.cells.model import MemberRequest
-from policy.submission import GangKey, PodUid, VcName
+from policy.submission import VcName
 from policy.topology import Promise, Topology, VirtualCluster
 
 _ONE_VC: Final = VcName("all")
@@ -61,23 +60,13 @@ def one_share(nodes: int) -> dict[VcName, int]:
     return {_ONE_VC: nodes}
 
 
-def members_of(job: Job, form: Form) -> list[MemberRequest]:
-    """Return the members of a gang."""
-    sizes = _sizes(job.leaf_cells, form)
-    return [
-        MemberRequest(
-            member=PodUid(f"{job.name}-{index}"),
-            gang=GangKey("trace", job.name),
-            leaf_count=size,
-            gang_leaf_counts=tuple(sizes),
-            vc=VcName(job.vc) if form is Form.VCS else _ONE_VC,
-            created=job.submitted,
-        )
-        for index, size in enumerate(sizes)
-    ]
+def vc_of(job: Job, form: Form) -> VcName:
+    """Return the VC of a gang."""
+    return VcName(job.vc) if form is Form.VCS else _ONE_VC
 
 
-def _sizes(leaf_cells: int, form: Form) -> Sequence[int]:
+def sizes_of(leaf_cells: int, form: Form) -> Sequence[int]:
+    """Return the leaf cells of each member of a gang."""
     if form is Form.FLAT:
         return [1] * leaf_cells
     whole, rest = divmod(leaf_cells, LEAVES)

@@ -7,17 +7,16 @@ VCs both replays would differ by chance.
 """
 
 from collections.abc import Sequence
-from functools import partial
 from statistics import mean
 
-from bench.queue.queues import PlannedQueue
-from bench.queue.replay import Start, replay
-from bench.queue.run_times import TrueRunTimes
+from bench.queue.queues import planned
+from bench.queue.replay import Start, replay, world_of
 from bench.queue.shape import Form, build_cluster, shares_of
 from bench.queue.strategies import document
 from bench.queue.trace import Trace
 from bench.report import Result, percentile
 from policy.queues.queues import Strategy
+from timemachine.planned.run_times import KnownRunTimes
 
 _MINUTE = 60.0
 
@@ -26,14 +25,14 @@ def measure_sharing(trace: Trace, *, nodes: int, strategy: str = Strategy.FIFO) 
     """Return by how many minutes the mean and the p95 wait of each VC exceed those alone."""
     trace = trace.without_few()
     shares, queues = shares_of(trace, nodes=nodes), document(Strategy(strategy), per_pool=1)
-    build = partial(PlannedQueue, queues=queues, run_times=TrueRunTimes)
-    together = replay(trace, build(build_cluster(shares)), Form.VCS).starts
+    gangs = planned(run_times=KnownRunTimes)
+    together = replay(trace, world_of(build_cluster(shares), queues), gangs, Form.VCS).starts
     case: dict[str, int | str] = {"load": trace.name, "form": "sharing", "strategy": strategy}
     means, tails, found = [0.0], [0.0], list[Result]()
     for vc, count in shares.items():
-        queue = build(build_cluster({vc: count}))
-        alone = _waits(replay(trace.of_vc(vc), queue, Form.VCS).starts)
-        shared = _waits([start for start in together if start.job.vc == vc])
+        world = world_of(build_cluster({vc: count}), queues)
+        alone = _waits(replay(trace.of_vc(vc), world, gangs, Form.VCS).starts)
+        shared = _waits([start for start in together if start.vc == vc])
         means.append(mean(shared) - mean(alone))
         tails.append(percentile(shared, 95) - percentile(alone, 95))
         of_vc = {**case, "vc": vc, "nodes": count}
@@ -50,4 +49,4 @@ def measure_sharing(trace: Trace, *, nodes: int, strategy: str = Strategy.FIFO) 
 
 
 def _waits(starts: Sequence[Start]) -> list[float]:
-    return [start.wait / _MINUTE for start in starts if start.job.is_counted]
+    return [start.wait / _MINUTE for start in starts if start.is_counted]

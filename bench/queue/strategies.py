@@ -4,13 +4,19 @@ Each strategy of the document is replayed with a reservation for the head of eac
 one (`… skipping`): then every gang that fits starts, and large ones may wait for very long.
 """
 
-from collections.abc import Callable
-from dataclasses import replace
-from functools import partial
+from dataclasses import dataclass, replace
 
-from bench.queue.queues import PlannedQueue, ReplayedQueue, StrictQueue
+from bench.queue.queues import StrictQueue, planned
 from policy.queues.queues import DEFAULT_QUEUES, PRESETS, QueueLevel, Queues, Strategy
-from policy.topology import Topology
+from timemachine.planned.ports import GangsOf
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ComparedQueue:
+    """What places the gangs of a trace, and by which document."""
+
+    gangs: GangsOf
+    queues: Queues = DEFAULT_QUEUES
 
 
 def document(strategy: Strategy, *, per_pool: int) -> Queues:
@@ -20,12 +26,12 @@ def document(strategy: Strategy, *, per_pool: int) -> Queues:
     return replace(DEFAULT_QUEUES, levels=(level,), reservation=reservation)
 
 
-def _planned(strategy: Strategy, *, per_pool: int) -> Callable[[Topology], ReplayedQueue]:
-    return partial(PlannedQueue, queues=document(strategy, per_pool=per_pool))
+def _planned(strategy: Strategy, *, per_pool: int) -> ComparedQueue:
+    return ComparedQueue(gangs=planned(), queues=document(strategy, per_pool=per_pool))
 
 
-STRATEGIES: dict[str, Callable[[Topology], ReplayedQueue]] = {
-    "strict": StrictQueue,
+STRATEGIES: dict[str, ComparedQueue] = {
+    "strict": ComparedQueue(gangs=StrictQueue),
     "fifo skipping": _planned(Strategy.FIFO, per_pool=0),
     "fifo": _planned(Strategy.FIFO, per_pool=1),
     "shortest skipping": _planned(Strategy.SHORTEST_FIRST, per_pool=0),

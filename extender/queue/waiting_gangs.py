@@ -7,7 +7,7 @@ event wakes the lines that it may help and no others: its cost depends on the nu
 shapes that wait in one pool, not on the number of gangs.
 """
 
-from bisect import insort
+from bisect import bisect_left, insort
 from collections.abc import Hashable, Iterable
 from heapq import heappop, heappush
 from itertools import count
@@ -74,17 +74,30 @@ class WaitingGangs:
     # -- gangs
 
     def put(self, gang: GangKey, shape: GangShape, rank: Rank) -> None:
-        """Add a gang, or move it if its shape or rank has changed."""
+        """Add a gang, or move it if its shape or rank has changed.
+
+        A gang that was planned and asks for the same, but for another time, was told its reason:
+        it is planned again only if it may fit.
+        """
         known = self._entries.get(gang)
         if known is not None and known[1] == rank and known[0].shape == shape:
             return
+        is_told = known is not None and self._is_told(gang, *known, shape)
         self.remove(gang)
         line, place = self._line(shape), (rank, gang)
         self._entries[gang] = line, rank
         self._order.add(line.kind.pool, place)
         insort(line.places, place)
-        insort(self._new, place)
+        if not is_told:
+            insort(self._new, place)
         self._offer(line)
+
+    def _is_told(self, gang: GangKey, line: Line, rank: Rank, shape: GangShape) -> bool:
+        """Tell whether a gang that waits was planned, and asks for the same as then."""
+        if (line.shape.sizes, line.shape.kind) != (shape.sizes, shape.kind):
+            return False
+        index = bisect_left(self._new, (rank, gang))
+        return index == len(self._new) or self._new[index] != (rank, gang)
 
     def _line(self, shape: GangShape) -> Line:
         key = shape.kind

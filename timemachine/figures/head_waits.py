@@ -1,6 +1,7 @@
 """How long one gang is the first of its pool and does not start: starvation."""
 
-from extender.queue.waiting_gangs import WaitingGangs
+from collections.abc import Mapping
+
 from policy.queues.pools import Pool
 from policy.submission import GangKey
 
@@ -13,14 +14,13 @@ class HeadWaits:
         self.longest = 0.0
         """The longest time, in seconds."""
 
-    def update(self, waiting: WaitingGangs, *, now: float) -> None:
+    def update(self, heads: Mapping[Pool, GangKey], *, now: float) -> None:
         """Compare the first gangs with those of before."""
-        heads = {pool: waiting.head(pool) for pool in waiting.pools()}
         for pool in [pool for pool in self._heads if pool not in heads]:
             self._leave(pool, now=now)
         for pool, gang in heads.items():
             known = self._heads.get(pool)
-            if gang is not None and (known is None or known[0] != gang):
+            if known is None or known[0] != gang:
                 self._leave(pool, now=now)
                 self._heads[pool] = gang, now
 

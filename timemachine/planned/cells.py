@@ -1,6 +1,7 @@
 """The engine as the planner uses it, where every member that has a place runs at once."""
 
 from collections.abc import Collection, Mapping, Sequence
+from typing import Final
 
 from extender.cells.answers import with_facts
 from extender.cells.engine import Engine
@@ -19,6 +20,17 @@ from extender.cells.model import (
 from policy.placement import Placement
 from policy.submission import GangKey, NodeName, PodUid
 from policy.topology import Topology
+from timemachine.model import World
+
+_LEASE_SECONDS: Final = 3600.0
+
+
+def build_engine(world: World) -> Engine:
+    """Build the engine of a world in which nothing runs."""
+    engine = Engine(lease_seconds=_LEASE_SECONDS, topology=world.topology)
+    for node in world.nodes:
+        engine.observe_node(node)
+    return engine
 
 
 class WorldCells:

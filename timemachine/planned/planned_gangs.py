@@ -9,34 +9,26 @@ from dataclasses import dataclass, field, replace
 from heapq import heappop, heappush
 from math import inf
 
-from extender.cells.engine import Engine
 from extender.cells.views.listings import run_to_end
 from extender.queue.gang_planner import GangPlanner
+from extender.queue.lines.gang_places import Rank
 from extender.queue.model import Action, EvictPod, QueuedPod, ReleasePod
+from extender.queue.order.facts import QueueFacts
 from extender.queue.order.gang_order import GangOrder
 from extender.queue.protection.minimum_runs import MinimumRuns
 from policy.placement import Placement
+from policy.queues.pools import Pool
 from policy.queues.queues import Queues
 from policy.submission import GangKey, PodUid
 from timemachine.model import World
-from timemachine.planned.cells import WorldCells
+from timemachine.planned.cells import WorldCells, build_engine
 from timemachine.planned.current_order import CurrentOrder
 from timemachine.planned.gangs import PlayedGang
 from timemachine.planned.nodes import RoomyNodes
+from timemachine.planned.ports import Change
 from timemachine.planned.run_times import LearnedRunTimes
 
-_LEASE_SECONDS = 3600.0
 RunTimesOf = Callable[[Queues], LearnedRunTimes]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Change:
-    """A gang that has started, or has ended for another one."""
-
-    gang: GangKey
-    is_start: bool
-    places: Sequence[Placement]
-    """Where its members run, or ran."""
 
 
 @dataclass(slots=True, eq=False)
@@ -93,6 +85,35 @@ class PlannedGangs:
         self._shown[gang.key] = _Shown(gang, {pod.uid: pod for pod in pods})
         for pod in pods:
             self.planner.see(pod)
+
+    def shown(self, gang: GangKey) -> PlayedGang:
+        """Return a gang that waits or runs."""
+        return self._shown[gang].gang
+
+    def heads(self) -> dict[Pool, GangKey]:
+        """Return the first gang of each pool for which gangs wait."""
+        waiting = self.planner.waiting
+        heads = ((pool, waiting.head(pool)) for pool in waiting.pools())
+        return {pool: gang for pool, gang in heads if gang is not None}
+
+    def rank(self, gang: PlayedGang, *, now: float) -> Rank:
+        """Return the rank of a gang that waits for quota."""
+        arrival = gang.arrival
+        self.run_times.submit(gang.key, arrival, gang.class_name)
+        facts = QueueFacts(
+            gang=gang.key,
+            user=arrival.user,
+            group=gang.group,
+            vc=arrival.vc,
+            class_name=gang.class_name,
+            priority=gang.priority,
+            leaf_cells=arrival.leaf_cells,
+            leaf_type=arrival.leaf_type,
+            asked=arrival.submitted,
+            run_time=self.run_times.expected(gang.key),
+        )
+        standing = self.planner.ranking.order.standing(facts, now=now)
+        return float(standing.level), standing.rank, standing.asked, gang.key
 
     def rank_anew(self, gang: PlayedGang) -> None:
         """A gang has another class now; it may run already."""
@@ -200,11 +221,3 @@ class PlannedGangs:
             if self._told.get(gang) == due:  # else it has ended by itself
                 self._changes.append(Change(gang=gang, is_start=False, places=self.places(gang)))
                 self.end(gang, at=now, is_whole=False)
-
-
-def build_engine(world: World) -> Engine:
-    """Build the engine of a world in which nothing runs."""
-    engine = Engine(lease_seconds=_LEASE_SECONDS, topology=world.topology)
-    for node in world.nodes:
-        engine.observe_node(node)
-    return engine

@@ -11,9 +11,9 @@ from policy.feasibility import NEVER
 from policy.submission import PodUid
 from policy.wording import plain
 from timemachine.model import World
+from timemachine.planned.cells import build_engine
 from timemachine.planned.gangs import PlayedGang
 from timemachine.planned.nodes import RoomyNodes
-from timemachine.planned.planned_gangs import build_engine
 
 _REASON_CHARS: Final = 400
 

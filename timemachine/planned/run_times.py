@@ -40,10 +40,19 @@ class LearnedRunTimes:
     def submit(self, gang: GangKey, arrival: Arrival, class_name: ClassName) -> None:
         """A gang was submitted, or has another class now."""
         self._known[gang] = _Known(
-            keys=_keys_of(arrival),
+            keys=self.keys_of(arrival),
             estimate=arrival.expected_seconds,
             longest=self._queues.run_time.longest_of(class_name),
             limit=limit_of(arrival, class_name, self._queues),
+        )
+
+    def keys_of(self, arrival: Arrival) -> RunKeys:
+        """Return by what a run is compared with earlier ones."""
+        return RunKeys(
+            user=arrival.user,
+            name=name_pattern(arrival.gang.name) if arrival.user else "",
+            vc=arrival.vc,
+            leaf_cells=arrival.leaf_cells,
         )
 
     def start(self, gang: GangKey) -> None:
@@ -128,15 +137,6 @@ def seconds_of(arrival: Arrival, class_name: ClassName, queues: Queues) -> float
     """Return how long a gang runs: as it did, or until its limit."""
     limit = limit_of(arrival, class_name, queues)
     return arrival.run_seconds if limit is None else min(arrival.run_seconds, limit)
-
-
-def _keys_of(arrival: Arrival) -> RunKeys:
-    return RunKeys(
-        user=arrival.user,
-        name=name_pattern(arrival.gang.name) if arrival.user else "",
-        vc=arrival.vc,
-        leaf_cells=arrival.leaf_cells,
-    )
 
 
 def _run(gang: GangKey) -> str:

@@ -131,3 +131,22 @@ def test_nothing_is_remembered_of_those_that_left() -> None:
     waiting.wake()
     assert waiting.first() is None
     assert not waiting._kinds
+
+
+def test_a_gang_that_was_told_is_not_looked_at_again_for_another_run_time_alone() -> None:
+    """Larger run times fit no gap that is too short, so the line of the other one is refused."""
+    waiting = _waiting(first=[8], second=[8])
+    _drain(waiting)
+    longer = replace(_shape([8]), run=7)
+    waiting.put(_key("second"), longer, (1,))
+    assert _drain(waiting) == []
+    waiting.put(_key("second"), replace(_shape([4]), run=7), (1,))
+    assert _drain(waiting) == ["second"]
+
+
+def test_a_new_gang_is_looked_at_though_its_run_time_changes_before() -> None:
+    waiting = _waiting(first=[8])
+    _drain(waiting)
+    waiting.put(_key("new"), _shape([8]), (1,))
+    waiting.put(_key("new"), replace(_shape([8]), run=7), (1,))
+    assert _drain(waiting) == ["new"]
