@@ -19,6 +19,10 @@ _MOMENT: Final = re.compile(
 )
 
 
+_DAMAGED: Final = (TypeError, ValueError, LookupError, AttributeError)
+"""What a declaration raises for a value that no release has written."""
+
+
 class LeftOutError(Exception):
     """A value is not what was declared."""
 
@@ -184,6 +188,8 @@ def fields(known: Mapping[str, Mask], *, has_effect: bool = True) -> Mask:
                 continue
             except LeftOutError as told:
                 now.leave_out(str(told))
+            except _DAMAGED:
+                now.leave_out(f"{where}.{key}")
         return found
 
     return mask

@@ -98,7 +98,7 @@ class Masker:
     def _or_nothing(self, known: RowMask, subject: str, where: str) -> str:
         try:
             return str(known.subject(subject, self.now, where))
-        except LeftOutError:
+        except (LeftOutError, ValueError):
             self.now.leave_out(where)
             return ""
 
@@ -139,8 +139,8 @@ class Masker:
             if mask is None:
                 raise LeftOutError(where)
             text = mask(document.content, self.now, where)
-        except LeftOutError as told:
-            self.now.leave_out(str(told))
+        except (LeftOutError, TypeError, ValueError) as told:
+            self.now.leave_out(str(told) if isinstance(told, LeftOutError) else where)
             return None
         return _MaskedDocument(
             document=replace(document, content=text), are_cells_listed=self.now.are_cells_listed

@@ -26,7 +26,7 @@ _SERVICE_ACCOUNT: Final = re.compile(r"(system:serviceaccount:)([^:]+):(.+)", re
 _SERVICE_GROUP: Final = re.compile(r"(system:serviceaccounts:)(.+)", re.DOTALL)
 _RESOURCES: Final = ("", "cpu", "memory", "pods", "ephemeral-storage")
 _RESOURCE_TEXT: Final = re.compile(
-    r"hugepages-[0-9A-Za-z]+|host port [0-9]+(?:/[A-Z]+)?|distance to other pods"
+    r"hugepages-[0-9]+[KMG]i|host port [0-9]+(?:/[A-Z]+)?|distance to other pods"
 )
 _OPEN_CHAIN: Final = "nodes"
 """What the engine calls its chains where there is no Cluster document."""
