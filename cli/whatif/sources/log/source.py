@@ -125,7 +125,12 @@ async def _read_runs(
 
 async def read_file(path: Path, wanted: Wanted, progress: Progress) -> Played:
     """Read an exported file. Raises SettingsError if it is damaged or something else."""
-    collected, runs = _Collected(), FileRuns()
+    collected, runs, archive = _Collected(), FileRuns(), Archive(path)
+    if archive.header().is_masked:
+        raise SettingsError(
+            f"{path} is masked: its rules, labels and leaf types cannot be read; use a file that "
+            "was exported without --mask"
+        )
 
     def note(record: DecisionRecord) -> None:
         if record.at > wanted.until:
@@ -133,7 +138,7 @@ async def read_file(path: Path, wanted: Wanted, progress: Progress) -> Played:
         runs.note(record)
         collected.note(record)
 
-    contents = await check_archive(Archive(path), on_progress=progress, on_row=note)
+    contents = await check_archive(archive, on_progress=progress, on_row=note)
     since = contents.header.since
     if since is not None:
         wanted = _later(wanted, datetime.fromisoformat(since))

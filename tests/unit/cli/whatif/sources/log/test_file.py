@@ -1,5 +1,6 @@
 """An exported file: nodes, documents and runs from its rows alone."""
 
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 
@@ -11,6 +12,7 @@ from cli.whatif.sources.played import Played
 from policy.errors import SettingsError
 from policy.parser import DocumentKind
 from policy.store import PolicyText, build_policy
+from state.log.archive.reader import Archive
 from state.log.records import LoggedDocument
 from state.log.stretches import Wanted
 from tests.support.extender.mixed_load import NODES
@@ -111,3 +113,12 @@ async def test_a_policy_that_cannot_be_read_is_told(tmp_path: Path) -> None:
 async def test_a_time_without_gangs_is_told(tmp_path: Path) -> None:
     with pytest.raises(SettingsError, match="no gang was submitted in that time"):
         await _read(RecordedDay(), tmp_path / "log")
+
+
+async def test_a_masked_file_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    day = RecordedDay()
+    day.submit("bert", 8)
+    header = Archive.header
+    monkeypatch.setattr(Archive, "header", lambda self: replace(header(self), is_masked=True))
+    with pytest.raises(SettingsError, match="is masked: its rules, labels and leaf types cannot"):
+        await _read(day, tmp_path / "log")
