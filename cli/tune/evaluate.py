@@ -4,10 +4,13 @@ The arrivals and the world are given to each process when it begins; a task brin
 text.
 """
 
+import os
 import signal
+import threading
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Final
 
 from cli.tune.kept import Evaluation
 from policy.documents.queues_document import QueuesDocument
@@ -17,6 +20,8 @@ from timemachine.model import Arrival, World
 from timemachine.play import play
 from timemachine.tuning.figures import figures_of
 from timemachine.tuning.stretches import Stretch, arrivals_of
+
+_LOOK_SECONDS: Final = 2.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,7 +44,15 @@ def begin(given: Given) -> None:
     signal.set_wakeup_fd(-1)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    threading.Thread(target=_end_with, args=(os.getppid(),), daemon=True).start()
     settle_collector()
+
+
+def _end_with(parent: int) -> None:
+    """End this process soon after its parent, which may have been killed."""
+    while os.getppid() == parent:
+        time.sleep(_LOOK_SECONDS)
+    os._exit(1)
 
 
 def evaluate(text: str, stretch: Stretch) -> Evaluation:

@@ -47,5 +47,5 @@ def _comment(result: Result, best: Judged, now: datetime) -> Iterator[str]:
     for objective in asked.criteria.objectives:
         yield f"{change_text(objective, best.changes[objective], large=asked.large)}."
     if asked.criteria.vc_tolerance is not None:
-        yield f"No VC is worse off on the judging days, {tolerance_text(asked.criteria)}."
+        yield f"On the judging days {tolerance_text(asked.criteria)}."
     yield "Other sections are those of the document that was in force; its comments are not kept."

@@ -118,7 +118,7 @@ def _format_verdict(result: Result) -> Iterator[str]:
         yield _why_no_verdict(result)
         return
     asked = result.asked
-    yield f"Judging days, with intervals that all hold together ({verdict.confidence:.0%}):"
+    yield f"Judging days, with intervals that all hold together ({verdict.confidence * 100:g} %):"
     rows = [["document", *(_title(one, asked.large) for one in _columns(result)), "VCs worse off"]]
     first = verdict.finalists[0]
     current = [hours(first.changes[one].before) for one in _columns(result)]
@@ -167,7 +167,7 @@ def _conclusion(result: Result, verdict: Verdict) -> Iterator[str]:
             yield f"{_INDENT}{change_text(objective, change, large=asked.large)}"
         yield f"{_INDENT}changes: {document_text(verdict.best.candidate)}"
         if asked.criteria.vc_tolerance is not None:
-            yield f"{_INDENT}no VC is worse off, {tolerance_text(asked.criteria)}"
+            yield f"{_INDENT}{tolerance_text(asked.criteria)}"
         return
     yield "No document is better than the current one beyond noise. Keep the current one."
     for judged in verdict.finalists:
@@ -187,7 +187,8 @@ def tolerance_text(criteria: Criteria) -> str:
     """Say what a VC may wait longer."""
     assert criteria.vc_tolerance is not None
     slack = format_duration(criteria.vc_slack)
-    return f"by more than {criteria.vc_tolerance:.0%} and {slack} of its mean wait"
+    percent = f"{criteria.vc_tolerance * 100:g} %"
+    return f"no VC waits longer by more than {percent} of its mean wait and {slack}"
 
 
 def change_text(objective: Objective, change: Change, *, large: int) -> str:
