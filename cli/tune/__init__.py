@@ -12,6 +12,8 @@ kept      the file of finished evaluations, from which a search goes on
 output    the document that was found, as a file
 as_json   the result, as JSON for programs
 report    the result, as text for people
+html      the result, as one HTML file
+frontier_picture  the training weeks in it: two objectives as axes, the frontier as a line
 result    what a search found, and what it was asked
 search    plays what the search asks for, until the finalists are judged
 wanted    what the flags ask for

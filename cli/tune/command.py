@@ -8,6 +8,7 @@ from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cache
+from pathlib import Path
 
 import orjson
 
@@ -16,6 +17,7 @@ from cli.log.wanted import read_wanted
 from cli.tune.as_json import to_json
 from cli.tune.budget import Budget
 from cli.tune.evaluate import Given
+from cli.tune.html import save_report
 from cli.tune.kept import KeptEvaluations, fingerprint
 from cli.tune.output import save_document
 from cli.tune.report import format_result
@@ -58,6 +60,8 @@ async def tune(options: Namespace, _: Stop) -> Exit:
     settle_collector()
     result = await _search(plan, wanted, progress, ends=began + wanted.seconds)
     progress.clear()
+    if options.html is not None:
+        save_report(Path(options.html), result)
     if options.json:
         print(orjson.dumps(to_json(result), option=orjson.OPT_INDENT_2).decode())
     else:

@@ -62,4 +62,5 @@ def add_tune(options: Options, environment: Mapping[str, str]) -> None:
     options.begin("Flags")
     options.add("--output FILE", "Write the best document to this file")
     options.add_switch("--json", "Print JSON")
+    options.add("--html FILE", "Write a report with pictures, too")
     add_general(options, log_level="warning")

@@ -79,10 +79,17 @@ def _format_training(result: Result) -> Iterator[str]:
     asked = result.asked
     weeks = count_of(result.weeks, _part(result))
     yield f"Training, {weeks} (* no other document is better in everything):"
-    rows = [["", "document", *(_title(one, asked.large) for one in _columns(result)), "changes"]]
+    rows = [
+        [
+            "",
+            "document",
+            *(objective_title(one, asked.large) for one in columns_of(result)),
+            "changes",
+        ]
+    ]
     for one in result.training:
         judged = one.judged
-        cells = [_cell(judged, what) for what in _columns(result)]
+        cells = [_cell(judged, what) for what in columns_of(result)]
         mark = "*" if one.is_on_frontier else ""
         rows.append([mark, judged.candidate.name, *cells, document_text(judged.candidate)])
     yield from _table(rows)
@@ -96,7 +103,7 @@ def _cell(judged: Judged, objective: Objective) -> str:
     return f"{text} {_percent(change.part)}"
 
 
-def _columns(result: Result) -> list[Objective]:
+def columns_of(result: Result) -> list[Objective]:
     """Return the objectives, those that were asked for first."""
     return list(dict.fromkeys((*result.asked.criteria.objectives, *Objective)))
 
@@ -119,12 +126,18 @@ def _format_verdict(result: Result) -> Iterator[str]:
         return
     asked = result.asked
     yield f"Judging days, with intervals that all hold together ({verdict.confidence * 100:g} %):"
-    rows = [["document", *(_title(one, asked.large) for one in _columns(result)), "VCs worse off"]]
+    rows = [
+        [
+            "document",
+            *(objective_title(one, asked.large) for one in columns_of(result)),
+            "VCs worse off",
+        ]
+    ]
     first = verdict.finalists[0]
-    current = [hours(first.changes[one].before) for one in _columns(result)]
+    current = [hours(first.changes[one].before) for one in columns_of(result)]
     rows.append([CURRENT, *current, ""])
     for judged in verdict.finalists:
-        cells = [_cell(judged, one) for one in _columns(result)]
+        cells = [_cell(judged, one) for one in columns_of(result)]
         rows.append([judged.candidate.name, *cells, ", ".join(judged.worse_vcs) or "none"])
     yield from _table(rows)
     yield ""
@@ -194,11 +207,12 @@ def tolerance_text(criteria: Criteria) -> str:
 def change_text(objective: Objective, change: Change, *, large: int) -> str:
     """Say how an objective changes: `mean wait 13.0 h to 4.1 h, -69 % [-73, -62]`."""
     part = f", {_percent(change.part)}" if change.part is not None else ""
-    title = _title(objective, large)
+    title = objective_title(objective, large)
     return f"{title} {hours(change.before)} to {hours(change.after)}{part}"
 
 
-def _title(objective: Objective, large: int) -> str:
+def objective_title(objective: Objective, large: int) -> str:
+    """Name an objective; large gangs have so many leaf cells or more."""
     match objective:
         case Objective.MEAN:
             return "mean wait"

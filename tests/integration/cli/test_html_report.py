@@ -4,11 +4,13 @@ from pathlib import Path
 
 import pytest
 
+from cli.tune.html import format_tuning_html
 from cli.whatif.html.capacity import format_capacity_html
 from cli.whatif.html.report import format_html
 from tests.support.browser.chromium import DESK_DARK, DESK_LIGHT, PAPER, PHONE, chromium, look_at
 from tests.support.whatif.capacity import a_capacity_answer
 from tests.support.whatif.comparisons import HOSTILE, Shape, a_comparison, an_empty_comparison
+from tests.support.whatif.tuning import a_tuning_result
 
 _HOSTILE = a_comparison(Shape(prefix=HOSTILE, vcs=4, groups=2, points=30, changes=13))
 _LARGE = a_comparison(Shape(vcs=200, wait=9e5, points=2000, more_leaf_cells=512))
@@ -16,6 +18,7 @@ _CASES = {
     "hostile names": (format_html(_HOSTILE), (DESK_LIGHT, DESK_DARK, PHONE, PAPER)),
     "200 VCs": (format_html(_LARGE), (PAPER,)),
     "empty": (format_html(an_empty_comparison()), (DESK_DARK,)),
+    "tuning": (format_tuning_html(a_tuning_result(prefix=HOSTILE)), (DESK_DARK, PHONE)),
     "capacity": (format_capacity_html(a_capacity_answer()), (DESK_LIGHT, PHONE)),
 }
 

@@ -15,6 +15,9 @@ _MARGIN: Final = 0.03
 _ROUND: Final = "M-5 0a5 5 0 1 0 10 0a5 5 0 1 0-10 0z"
 
 
+Span = tuple[float, float]
+
+
 @dataclass(frozen=True, slots=True)
 class Axis:
     """The scale of an axis, and how its values are written."""
@@ -32,6 +35,10 @@ class Point:
     kind: str
     told: str
     """What is shown when a pointer rests on it."""
+    across: Span | None = None
+    """Between what its `x` may lie."""
+    up: Span | None = None
+    """Between what its `y` may lie."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +78,7 @@ def point_picture(
         *(_below(frame, tick) for tick in frame.x.scale.ticks),
         join(() if level is None else (_level(frame, level),)),
         *(_between(frame, one, other) for one, other in pairwise(path)),
+        *(_spans(frame, one) for one in points),
         *(_point(frame, one) for one in points),
         class_="lines",
         height=str(frame.height),
@@ -85,6 +93,20 @@ def point_picture(
 def _point(frame: Frame, point: Point) -> Markup:
     mark = tag("path", tag("title", point.told), d=_ROUND, class_=f"mark {point.kind}")
     return tag("svg", mark, x=frame.across(point.x), y=frame.down(point.y))
+
+
+def _spans(frame: Frame, point: Point) -> Markup:
+    """Draw between what a point may lie, as a cross behind it."""
+    lines: list[Markup] = []
+    if point.across is not None:
+        ends = [frame.across(value) for value in point.across]
+        y = frame.down(point.y)
+        lines.append(tag("line", x1=ends[0], x2=ends[1], y1=y, y2=y, class_="line span"))
+    if point.up is not None:
+        ends = [frame.down(value) for value in point.up]
+        x = frame.across(point.x)
+        lines.append(tag("line", x1=x, x2=x, y1=ends[0], y2=ends[1], class_="line span"))
+    return join(lines)
 
 
 def _between(frame: Frame, one: Point, other: Point) -> Markup:
