@@ -46,10 +46,20 @@ _CHOICES: Final[Mapping[str, Mask]] = {
     ReasonCode.UNKNOWN_LEAF_TYPE: type_name,
 }
 _ANY: Final = ("any", "none")
+_COUNTS: Final = (
+    "asked", "bad", "count", "free", "highest", "leaf_cells", "limit", "lowest", "member",
+    "members", "minimum", "needed", "own", "priority", "promised", "room", "seconds", "short",
+    "size", "total", "unused", "used",
+)  # fmt: skip
 
 
 def _any_of(inner: Mask) -> Mask:
     return lambda value, now, where: value if value in _ANY else inner(value, now, where)
+
+
+def _count_or(inner: Mask) -> Mask:
+    """Keep a number, and mask all else: two reasons use one name for different things."""
+    return lambda value, now, where: value if isinstance(value, int) else inner(value, now, where)
 
 
 def _sizes(value: object, _: Pass, where: str) -> str:
@@ -84,7 +94,7 @@ ARGUMENTS: Final[Mapping[str, Mask]] = {
     "vc": vc,
     "pinned": pinned,
     "pods": each(tuple_of(pod_text, user, node, number)),
-    "nodes": each(node),
+    "nodes": _count_or(each(node)),
     "quarantined": each(node),
     "node": node,
     "differences": each(_difference),
@@ -101,8 +111,9 @@ ARGUMENTS: Final[Mapping[str, Mask]] = {
     "ends": moment,
     "form": form,
     "refused": each(tuple_of(form, sentence)),
+    **dict.fromkeys(_COUNTS, number),
 }
-"""What the arguments of the engine's reasons name; numbers need no declaration."""
+"""What the arguments of the engine's reasons name."""
 
 
 def mask_arguments(code: object, told: object, now: Pass, where: str) -> dict[str, Any]:
@@ -111,12 +122,9 @@ def mask_arguments(code: object, told: object, now: Pass, where: str) -> dict[st
     masked: dict[str, Any] = {}
     for argument, value in object_of(told, where).items():
         inside = f"{where}.{argument}"
-        if isinstance(value, int):
-            masked[argument] = value
-        elif argument in known:
-            masked[argument] = known[argument](value, now, inside)
-        else:
+        if argument not in known:
             raise LeftOutError(inside)
+        masked[argument] = known[argument](value, now, inside)
     return masked
 
 
@@ -126,7 +134,7 @@ def write_sentence(code: str, arguments: Mapping[str, Any]) -> str | None:
     name_of_form, refused = told.pop("form", None), told.pop("refused", ())
     try:
         decision = Wait(request=_ANY_REQUEST, reason=explain(ReasonCode(code), **told))
-    except (ValueError, TypeError, KeyError, StopIteration, IndexError):
+    except (ValueError, TypeError, LookupError, StopIteration, AttributeError):
         return None
     if name_of_form is None:
         return decision.reason.text
@@ -146,7 +154,7 @@ def mask_reason(row: Mapping[str, Any], masked: Mapping[str, Any]) -> dict[str, 
     """
     wording, arguments = row.get("wording"), row.get("arguments")
     if wording != WORDING or not isinstance(arguments, Mapping):
-        return {} if wording is None else {"wording": wording}
+        return {"wording": wording} if isinstance(wording, int) else {}
     is_ours = write_sentence(str(row.get("code")), arguments) == row.get("reason")
     text = write_sentence(str(row.get("code")), masked) if is_ours else None
     return {"reason": text or "", "wording": wording}
