@@ -1,0 +1,1 @@
+"""Figures of a play over time."""
