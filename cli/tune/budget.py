@@ -21,8 +21,10 @@ _RESERVE: Final = 1.25
 class Budget:
     """The time of a search, from what finished evaluations took for each gang."""
 
+    began: float
+    """When the search began, by `clock`."""
     ends: float
-    """When the search has to end, by `clock`."""
+    """When it has to end."""
     jobs: int
     clock: Callable[[], float]
     gangs: Callable[[Stretch], int]
@@ -58,7 +60,14 @@ class Budget:
         return rounds * max(self._judging) * _RESERVE
 
     def may_screen(self, finalists: int) -> bool:
-        """Tell whether there is time for more than the judging."""
+        """Tell whether there is time for more than the judging.
+
+        At least half of the whole time is for the search: if judging all finalists takes longer
+        than the other half, time for fewer of them is set aside.
+        """
+        half = (self.ends - self.began) / 2
+        while finalists > 1 and self.judging_seconds(finalists) > half:
+            finalists -= 1
         return self.left > self.judging_seconds(finalists)
 
 

@@ -58,7 +58,7 @@ async def tune(options: Namespace, _: Stop) -> Exit:
     _print_lines(f"warning: {warning}" for warning in played.warnings)
     plan = _plan(wanted, played, sides.before)
     settle_collector()
-    result = await _search(plan, wanted, progress, ends=began + wanted.seconds)
+    result = await _search(plan, wanted, progress, began=began)
     progress.clear()
     if options.html is not None:
         save_report(Path(options.html), result)
@@ -130,14 +130,15 @@ def _parameters(wanted: Wanted, levels: list[str]) -> list[Parameter]:
         raise SettingsError(f"--allow {exc}") from exc
 
 
-async def _search(plan: _Plan, wanted: Wanted, progress: Progress, *, ends: float) -> Result:
+async def _search(plan: _Plan, wanted: Wanted, progress: Progress, *, began: float) -> Result:
     arrivals, large = plan.played.arrivals, plan.asked.large
     common = fingerprint(arrivals, plan.world, large=large)
     kept = KeptEvaluations(common, wanted.resume)
     kept.load()
     given = Given(arrivals=arrivals, world=plan.world, large=large)
     budget = Budget(
-        ends=ends,
+        began=began,
+        ends=began + wanted.seconds,
         jobs=wanted.jobs,
         clock=time.monotonic,
         gangs=cache(lambda stretch: len(arrivals_of(arrivals, stretch))),

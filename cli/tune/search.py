@@ -61,7 +61,8 @@ class Search:
         while not self.screening.is_over:
             await self._play_rung()
         finalists = list(self.screening.left)
-        self._begin([Task(one, self.judging) for one in finalists])
+        if self.budget.left:
+            self._begin([Task(one, self.judging) for one in finalists])
         while self._running and self.budget.left:
             await self._step()
         judged = [one for one in finalists if one.name in self._judged]

@@ -107,10 +107,10 @@ class Screening:
         """End the screening, because time is short: leave as many as can be judged.
 
         Those who have played all weeks of this rung are ahead; the others follow as the last rung
-        left them. Of those who have played nothing, nothing is known.
+        left them, or as they were given: judging days are fair to a document that was not trained.
         """
         ranked = self.ranked()
-        others = [one for one in self.left if one not in ranked] if self.rung else []
+        others = [one for one in self.left if one not in ranked]
         self.left = [*ranked, *others][: self.finalists]
         self.rung = len(self.rungs)
 

@@ -67,6 +67,7 @@ def _search(
         players=players,
         kept=kept,
         budget=Budget(
+            began=0.0,
             ends=time,
             jobs=players.jobs,
             clock=lambda: clock.now,
@@ -115,6 +116,17 @@ async def test_without_time_for_the_judging_it_is_said_who_was_not_judged() -> N
     assert found.current is not None
     assert found.was_cut
     assert len(found.finalists) + len(found.unjudged) <= 3
+
+
+async def test_half_of_the_time_is_for_the_search_even_if_judging_all_finalists_takes_more() -> (
+    None
+):
+    """Of 140 minutes, judging three finalists would take 105; time for one of them is set aside."""
+    found, players = await _run(time=60.0 * 28 * 5)
+    played = [task for task in players.tasks if task.stretch != _DIVISION.judging]
+    assert found.was_cut
+    assert len(played) >= 5
+    assert found.finalists
 
 
 async def test_a_search_without_any_time_ends_at_once() -> None:
