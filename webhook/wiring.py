@@ -86,7 +86,7 @@ class WebhookReviews:
     @property
     def tasks(self) -> Mapping[str, Callable[[], Coroutine[Any, Any, NoReturn]]]:
         """What runs in the background, by name."""
-        effects = {} if self.effects is None else {"admissions": self.effects.recent.run}
+        effects = {} if self.effects is None else {"admissions": self.effects.run}
         return {
             **effects,
             "ledger probe": self.breaker.run,

@@ -1,5 +1,9 @@
-"""The past in Postgres: each call is one round trip."""
+"""The past in Postgres: each call is one round trip.
 
+The charges of a busy day are built in a thread: they take so long that reviews would wait.
+"""
+
+import asyncio
 from datetime import datetime
 from uuid import UUID
 
@@ -29,7 +33,7 @@ class PostgresPast:
         """Return the charges that were in force at or after a moment, oldest first."""
         with backend_errors("reading charges"):
             rows = await self._pool.fetch(sql("charges_since"), since)
-        return [_to_held(row) for row in rows]
+        return await asyncio.to_thread(lambda: [_to_held(row) for row in rows])
 
 
 def _to_held(row: asyncpg.Record) -> HeldCharge:

@@ -10,7 +10,7 @@ import json
 import logging
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Final
+from typing import Final, NoReturn
 
 from policy.errors import BackendError
 from policy.parser import DocumentKind
@@ -40,6 +40,8 @@ _ANSWER_SECONDS: Final = 2.2
 """From the beginning of a review: the API server waits three seconds for it."""
 _READ_SECONDS: Final = 5.0
 _LONGEST_SECONDS: Final = 120.0
+_MOST_RUNNING: Final = 8
+"""Answers that are computed, one after the other; others are asked for again."""
 _KEPT: Final = 32
 _KEPT_SECONDS: Final = 300.0
 """How long an answer that was not ready in time is repeated; then the day has moved on."""
@@ -67,6 +69,14 @@ class PolicyEffects:
             _KEPT, seconds=_KEPT_SECONDS, monotonic=clock.monotonic
         )
         self.recent = RecentAdmissions(store, clock=clock)
+        self._is_stopped = False
+
+    async def run(self) -> NoReturn:
+        """Keep the last day in memory, until cancelled; a play that is under way ends then, too."""
+        try:
+            await self.recent.run()
+        finally:
+            self._is_stopped = True
 
     def end_of_answer(self) -> float:
         """Return until when a review that begins now can wait for an answer."""
@@ -87,6 +97,8 @@ class PolicyEffects:
         if known is not None:
             return known
         task = self._running.get(change)
+        if task is None and len(self._running) >= _MOST_RUNNING:
+            return [ASK_AGAIN]
         if task is None:
             task = self._running[change] = asyncio.create_task(self._compute(before, after))
             task.add_done_callback(lambda done: self._note(change, done))
@@ -123,13 +135,18 @@ class PolicyEffects:
                 before=before,
                 after=after,
                 span=(since.timestamp(), until.timestamp()),
-                monotonic=self._clock.monotonic,
+                may_go_on=self._until_stopped(),
             )
             try:
                 return await asyncio.to_thread(play)
-            except (ValueError, KeyError, TypeError):  # a row that is damaged
+            except Exception:  # a damaged row; no document is refused for it
                 logger.exception("the last day cannot be played for a dry run")
                 return [DAMAGED]
+
+    def _until_stopped(self) -> Callable[[], bool]:
+        """Return whether a play may go on: a thread keeps its process from ending."""
+        end = self._clock.monotonic() + _LONGEST_SECONDS
+        return lambda: not self._is_stopped and self._clock.monotonic() < end
 
 
 def _tell(
@@ -139,13 +156,12 @@ def _tell(
     before: Policy,
     after: Policy,
     span: tuple[float, float],
-    monotonic: Callable[[], float],
+    may_go_on: Callable[[], bool],
 ) -> list[str]:
     """Play the day; called in a thread."""
     since, until = span
-    end = monotonic() + _LONGEST_SECONDS
     day = read_day((row.read() for row in rows), charges, policy=before, since=since, until=until)
-    effect = find_effect(day, before=before, after=after, may_go_on=lambda: monotonic() < end)
+    effect = find_effect(day, before=before, after=after, may_go_on=may_go_on)
     return [TOO_LONG] if effect is None else tell_effect(effect)
 
 

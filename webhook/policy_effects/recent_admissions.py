@@ -1,7 +1,8 @@
 """The admissions of the last day, read from the decision log in the background.
 
 The newest are read first, a stretch at a time, so that reading a busy day disturbs no database.
-Rows that a service stores late, because Postgres was away, are missing if they are too late.
+What is new is read a stretch at a time, too: after an outage it may be a whole night. Rows that a
+service stores late, because Postgres was away, are missing if they are too late.
 """
 
 import asyncio
@@ -50,15 +51,15 @@ class RecentAdmissions:
             await asyncio.sleep(_EVERY_SECONDS if is_complete else _PAUSE_SECONDS)
 
     async def read_on(self) -> bool:
-        """Read new rows and one older stretch; tell whether a whole day is known."""
+        """Read a stretch of new rows and an older one; tell whether a whole day is known."""
         try:
             async with asyncio.timeout(_READ_SECONDS):
-                await self._read_new()
+                is_current = await self._read_new()
                 await self._read_old()
         except (BackendError, TimeoutError) as exc:
             logger.info("admissions not read, will retry", extra={"error": str(exc)})
             return True
-        return self._is_complete
+        return is_current and self._is_complete
 
     @property
     def _is_complete(self) -> bool:
@@ -68,15 +69,18 @@ class RecentAdmissions:
     def _oldest(self) -> datetime:
         return self._clock.now() - KEPT
 
-    async def _read_new(self) -> None:
-        until = self._clock.now() - _LATE
-        if until <= self.until:
-            return
-        self._rows += await self._store.admissions(since=self.until, until=until)
+    async def _read_new(self) -> bool:
+        """Read a stretch of new rows; tell whether it was the last one."""
+        newest = self._clock.now() - _LATE
+        begin = max(self.until, self._oldest)
+        until = min(newest, begin + _STRETCH)
+        if until <= begin:
+            return True
+        self._rows += await self._store.admissions(since=begin, until=until)
         self.until = until
-        while self._rows and (len(self._rows) > _MOST or self._rows[0].at < self._oldest):
-            self.since = max(self.since, self._rows.popleft().at)
+        self._drop_oldest()
         self.since = max(self.since, self._oldest)
+        return until == newest
 
     async def _read_old(self) -> None:
         if self._is_complete:
@@ -84,3 +88,9 @@ class RecentAdmissions:
         since = max(self.since - _STRETCH, self._oldest)
         self._rows.extendleft(reversed(await self._store.admissions(since=since, until=self.since)))
         self.since = since
+        self._drop_oldest()
+
+    def _drop_oldest(self) -> None:
+        """Drop rows that are too old or too many."""
+        while self._rows and (len(self._rows) > _MOST or self._rows[0].at < self._oldest):
+            self.since = max(self.since, self._rows.popleft().at)

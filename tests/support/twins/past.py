@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 
 import orjson
 
@@ -19,9 +19,13 @@ class MemoryPast:
     records: Sequence[DecisionRecord] = ()
     held: list[HeldCharge] = field(default_factory=list)
     is_away: bool = False
+    longest: timedelta = timedelta.max
+    """What is asked for at once; for more, it does not answer in time."""
 
     async def admissions(self, *, since: datetime, until: datetime) -> list[StoredAdmission]:
         self._check()
+        if until - since > self.longest:
+            raise BackendError("no answer in time")
         found = [
             record
             for record in self.records

@@ -20,7 +20,13 @@ from tests.support.twins.past import MemoryPast
 from tests.support.webhook.review_requests import a_review
 from tests.support.webhook.reviews import Webhook
 from webhook.policy_effects import policy_effects, recent_admissions
-from webhook.policy_effects.policy_effects import ASK_AGAIN, DAMAGED, TOO_LONG, UNKNOWN
+from webhook.policy_effects.policy_effects import (
+    ASK_AGAIN,
+    DAMAGED,
+    TOO_LONG,
+    UNKNOWN,
+    PolicyEffects,
+)
 from webhook.policy_effects.recent_admissions import RecentAdmissions
 from webhook.wire import ReviewResponse
 
@@ -143,11 +149,45 @@ async def test_without_a_database_the_answer_is_not_known_and_not_remembered() -
     assert "(3 submissions)" in (await apply(webhook)).warnings[0]
 
 
-async def test_a_damaged_row_refuses_no_document() -> None:
+@pytest.mark.parametrize("details", [{"leafCount": "many"}, ["leafCount"], None])
+async def test_no_damaged_row_fails_a_review(details: Any) -> None:
     past = a_past()
-    past.records = [replace(past.records[0], details={"leafCount": "many"}), *past.records[1:]]
+    past.records = [replace(past.records[0], details=details), *past.records[1:]]
     response = await apply(await a_webhook(past))
     assert (response.is_allowed, list(response.warnings)) == (True, [DAMAGED])
+
+
+async def test_a_play_ends_with_the_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The interpreter waits for its threads: a pod would be killed only after its grace period."""
+    effects = PolicyEffects(a_past(), clock=Clock())
+    may_go_on = effects._until_stopped()
+    running = asyncio.create_task(effects.run())
+    await asyncio.sleep(0)
+    assert may_go_on()
+    running.cancel()
+    await asyncio.wait([running])
+    assert not may_go_on()
+
+
+async def test_many_dry_runs_at_once_do_not_pile_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(policy_effects, "_MOST_RUNNING", 1)
+    monkeypatch.setattr(policy_effects, "_ANSWER_SECONDS", 0.05)
+    may_go_on, plays = threading.Event(), 0
+
+    def slowly(*_: Any, **__: Any) -> list[str]:
+        nonlocal plays
+        plays += 1
+        may_go_on.wait(10.0)
+        return []
+
+    webhook = await a_webhook(a_past())
+    with patch.object(policy_effects, "_tell", slowly):
+        assert list((await apply(webhook)).warnings) == [ASK_AGAIN]
+        other = f"{HEAD}Rules\nrules: [{{then: oppo}}]"
+        assert list((await apply(webhook, other)).warnings) == [ASK_AGAIN]
+        may_go_on.set()
+        assert list((await apply(webhook)).warnings) == []
+    assert plays == 1
 
 
 async def test_what_takes_too_long_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -168,7 +208,8 @@ async def test_new_rows_are_read_and_old_ones_dropped() -> None:
     assert await recent.read_on()
     assert [row.subject for row in recent.rows][-2:] == ["lab/gang-1", "lab/gang-4"]
     now += timedelta(hours=22)
-    assert await recent.read_on()
+    while not await recent.read_on():
+        pass
     assert [row.subject for row in recent.rows] == ["lab/gang-1", "lab/gang-4"]
     assert recent.since == now - timedelta(days=1)
 
@@ -185,6 +226,30 @@ async def test_of_too_many_rows_the_newest_are_kept(monkeypatch: pytest.MonkeyPa
     assert await recent.read_on()
     assert [row.subject for row in recent.rows] == ["lab/gang-1", "lab/gang-4"]
     assert recent.since == past.records[1].at
+
+
+async def test_after_an_outage_what_is_new_is_read_a_stretch_at_a_time() -> None:
+    past, now = a_past(), datetime.now(UTC)
+    recent = RecentAdmissions(past, clock=Clock(now=lambda: now))
+    while not await recent.read_on():
+        pass
+    past.longest, now = timedelta(minutes=15), now + timedelta(days=3)
+    past.records = [replace(an_admission(4, minutes=0.0), at=now - timedelta(minutes=1))]
+    assert not await recent.read_on()
+    for _ in range(100):
+        if await recent.read_on():
+            break
+    assert [row.subject for row in recent.rows] == ["lab/gang-4"]
+    assert (recent.since, recent.until) == (now - timedelta(days=1), now - timedelta(seconds=10))
+
+
+async def test_of_a_flood_the_newest_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(recent_admissions, "_MOST", 2)
+    past = MemoryPast([an_admission(number, minutes=number) for number in (5, 4, 3, 2, 1)])
+    recent = RecentAdmissions(past, clock=Clock())
+    assert await recent.read_on()
+    assert [row.subject for row in recent.rows] == ["lab/gang-2", "lab/gang-1"]
+    assert recent.since == past.records[2].at
 
 
 async def test_while_the_database_is_away_what_is_known_stays() -> None:
