@@ -18,7 +18,7 @@ from extender.queue.order.gang_order import GangOrder
 from extender.queue.protection.minimum_runs import MinimumRuns
 from policy.placement import Placement
 from policy.queues.pools import Pool
-from policy.queues.queues import Queues
+from policy.queues.queues import DefragmentationMode, Queues
 from policy.submission import GangKey, PodUid
 from timemachine.model import World
 from timemachine.planned.cells import WorldCells, build_engine
@@ -59,7 +59,7 @@ class PlannedGangs:
             self.cells,
             RoomyNodes(node.name for node in world.nodes),
             self,
-            order=GangOrder(self._rules, world.policy.classes),
+            order=GangOrder(without_proposals(self._rules), world.policy.classes),
             run_times=self.run_times,
         )
         self._order = CurrentOrder(self.planner.ranking, world)
@@ -221,3 +221,11 @@ class PlannedGangs:
             if self._told.get(gang) == due:  # else it has ended by itself
                 self._changes.append(Change(gang=gang, is_start=False, places=self.places(gang)))
                 self.end(gang, at=now, is_whole=False)
+
+
+def without_proposals(queues: Queues) -> Queues:
+    """Search no moves that would only be proposed: in a play there is no owner to follow them."""
+    if queues.defragmentation.mode is not DefragmentationMode.PROPOSE:
+        return queues
+    off = replace(queues.defragmentation, mode=DefragmentationMode.OFF)
+    return replace(queues, defragmentation=off)

@@ -1,6 +1,7 @@
 """Run times as the product predicts them: from the runs of this play that have ended."""
 
 from collections.abc import Collection
+from dataclasses import dataclass
 from math import inf
 from typing import Final, NamedTuple
 
@@ -24,6 +25,15 @@ class _Known(NamedTuple):
     limit: float | None
 
 
+@dataclass(slots=True, eq=False)
+class _Expected:
+    """What was last expected of all gangs of which the same is known, and when."""
+
+    known: _Known
+    at: float = -inf
+    run_time: RunTime = NOTHING_KNOWN
+
+
 class LearnedRunTimes:
     """Implements `extender.queue.ports.RunTimes`."""
 
@@ -31,20 +41,20 @@ class LearnedRunTimes:
         self._queues = queues
         self._quantile = queues.reservation.backfill_quantile
         self._book = RunTimeBook()
-        self._known: dict[GangKey, _Known] = {}
+        self._of: dict[GangKey, _Expected] = {}
+        self._all: dict[_Known, _Expected] = {}
         self._started: dict[GangKey, float] = {}
-        self._expected: dict[_Known, tuple[float, RunTime]] = {}
-        """What was last expected of runs of which the same is known, and when."""
         self.now = 0.0
 
     def submit(self, gang: GangKey, arrival: Arrival, class_name: ClassName) -> None:
         """A gang was submitted, or has another class now."""
-        self._known[gang] = _Known(
+        known = _Known(
             keys=self.keys_of(arrival),
             estimate=arrival.expected_seconds,
             longest=self._queues.run_time.longest_of(class_name),
             limit=limit_of(arrival, class_name, self._queues),
         )
+        self._of[gang] = self._all.setdefault(known, _Expected(known))
 
     def keys_of(self, arrival: Arrival) -> RunKeys:
         """Return by what a run is compared with earlier ones."""
@@ -58,7 +68,7 @@ class LearnedRunTimes:
     def start(self, gang: GangKey) -> None:
         """A gang started."""
         self._started[gang] = self.now
-        self._book.begin(_run(gang), self._known[gang].keys, at=self.now)
+        self._book.begin(_run(gang), self._of[gang].known.keys, at=self.now)
 
     def end(self, gang: GangKey, *, is_whole: bool) -> None:
         """A run of a gang ended; not whole if it was ended for another gang."""
@@ -67,12 +77,10 @@ class LearnedRunTimes:
 
     def expected(self, gang: GangKey) -> RunTime:
         """Return how long a gang that waits is expected to run, as of the last minute."""
-        known = self._known[gang]
-        at, expected = self._expected.get(known, (-inf, NOTHING_KNOWN))
-        if self.now - at >= _FRESH_SECONDS:
-            expected = self._run_time(gang, elapsed=0.0)
-            self._expected[known] = self.now, expected
-        return expected
+        one = self._of[gang]
+        if self.now - one.at >= _FRESH_SECONDS:
+            one.at, one.run_time = self.now, self._run_time(gang, elapsed=0.0)
+        return one.run_time
 
     @property
     def running(self) -> Collection[GangKey]:
@@ -93,14 +101,14 @@ class LearnedRunTimes:
         return None if started is None else max(0.0, self.now - started)
 
     def _run_time(self, gang: GangKey, *, elapsed: float) -> RunTime:
-        limit = self._known[gang].limit
+        limit = self._of[gang].known.limit
         left = None if limit is None else max(0.0, limit - elapsed)
         return self._expectation(gang).run_time(
             elapsed=elapsed, quantile=self._quantile, limit=left
         )
 
     def _expectation(self, gang: GangKey) -> Expectation:
-        known = self._known[gang]
+        known = self._of[gang].known
         forecast = self._book.forecast(known.keys, now=self.now)
         return expect(forecast, estimate=known.estimate, longest=known.longest)
 
