@@ -22,6 +22,7 @@ from typing import Final, Protocol
 
 from policy.cluster.derived import NODE_LABEL
 from policy.cluster.derived_cells import UNKNOWN_TYPE
+from policy.queues.queues import DEFAULT_QUEUES
 from policy.submission import DEFAULT_VC
 
 _DIGITS: Final = 4
@@ -84,6 +85,7 @@ _SPACES: Final[Mapping[Kind, _Space]] = {
         kept=("amd.com/gpu", NODE_LABEL, "nvidia.com/gpu", UNKNOWN_TYPE),
         begins=("a", "b", "l", "o", "v"),
     ),
+    Kind.LEVEL: _Space(kept=(DEFAULT_QUEUES.levels[0].name,), begins=("LEVEL-", "level-")),
 }
 
 

@@ -46,11 +46,14 @@ def test_leaf_types_keep_their_order_in_the_names_of_chains(names: set[str], end
     assert ordered == sorted(ordered)
 
 
+@pytest.mark.parametrize("kind", [Kind.VC, Kind.LEVEL])
 @given(names=_NAMES)
-def test_names_that_code_knows_stay_and_keep_their_order_among_others(names: set[str]) -> None:
-    known = _assigned(Kind.VC, {*names, "default"})
-    assert known.of(Kind.VC, "default") == "default"
-    masked = [known.of(Kind.VC, name) for name in sorted({*names, "default"})]
+def test_names_that_code_knows_stay_and_keep_their_order_among_others(
+    kind: Kind, names: set[str]
+) -> None:
+    known = _assigned(kind, {*names, "default"})
+    assert known.of(kind, "default") == "default"
+    masked = [known.of(kind, name) for name in sorted({*names, "default"})]
     assert all(one < other for one, other in pairwise(masked))
 
 
