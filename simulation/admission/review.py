@@ -28,6 +28,7 @@ class AdmissionRequest:
     user: User
     operation: str = ""
     """CREATE, UPDATE or DELETE."""
+    is_dry_run: bool = False
     warnings: list[str] = field(default_factory=list)
     """Warnings of webhooks, sent to the client in headers."""
     object: Object | None = None
@@ -58,7 +59,7 @@ def to_request(attributes: AdmissionRequest, uid: str = "") -> Object:
         "operation": attributes.operation,
         "userInfo": attributes.user.to_user_info(),
         **{"object": attributes.object, "oldObject": attributes.old_object},
-        "dryRun": False,
+        "dryRun": attributes.is_dry_run,
         "options": {"kind": options, "apiVersion": "meta.k8s.io/v1"},
     }
     subresource = dict.fromkeys(("subResource", "requestSubResource"), target.subresource)

@@ -88,7 +88,9 @@ class ApiServer:
     async def _answer(self, request: web.Request) -> web.StreamResponse:
         target = parse_path(request.path)
         user = self._tokens.identify(request.headers)
-        attributes = AdmissionRequest(target=target, user=user, warnings=request[_WARNINGS])
+        attributes = AdmissionRequest(
+            target=target, user=user, warnings=request[_WARNINGS], is_dry_run=_is_dry_run(request)
+        )
         match request.method, target.subresource, bool(target.name):
             case "GET", "" | "status", True:
                 key = (target.namespace, target.name)
@@ -110,9 +112,10 @@ class ApiServer:
 
     async def _write(self, request: web.Request, attributes: AdmissionRequest) -> web.Response:
         assert self._verbs is not None, "the application was started"
-        if "dryRun" in request.query:
-            raise status.not_simulated("dryRun")
         target = attributes.target
+        is_simulated = request.method != "DELETE" and target.subresource != "binding"
+        if attributes.is_dry_run and not is_simulated:
+            raise status.not_simulated("a dry run of a deletion or a binding")
         scoped = bool(target.namespace) == target.resource.namespaced
         match request.method, target.subresource, bool(target.name):
             case "POST", "", False if scoped:
@@ -180,6 +183,14 @@ async def _finish(request: web.Request, handler: Handler) -> web.StreamResponse:
         quoted = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", " ")
         response.headers.add("Warning", f'299 - "{quoted}"')
     return response
+
+
+def _is_dry_run(request: web.Request) -> bool:
+    """Whether nothing is to be stored; a value that Kubernetes does not know is refused."""
+    given = request.query.get("dryRun", "")
+    if given not in ("", "All"):
+        raise status.bad_request(f'dryRun: Unsupported value: "{given}": supported values: "All"')
+    return given == "All"
 
 
 async def _version(_: web.Request) -> web.Response:

@@ -40,7 +40,7 @@ class ApiVerbs:
         self._rng = rng
 
     async def create(self, request: AdmissionRequest, body: Object) -> Object:
-        """Admit and store a new object."""
+        """Admit and store a new object; a dry run stores nothing."""
         target = request.target
         if target.resource.namespaced:
             self._store.get(NAMESPACES, ("", target.namespace))
@@ -50,13 +50,20 @@ class ApiVerbs:
         obj = self._complete(target, admitted.object or new)
         checks.check_new(target, obj)
         await self._admission.validate(replace(request, object=obj))
+        if request.is_dry_run:
+            return self._check_free(target, obj)
         return self._store.create(target.resource, obj)
 
     async def update(self, request: AdmissionRequest, change: Callable[[Object], Object]) -> Object:
-        """Admit and store a changed object; `change` builds it from the current object."""
+        """Admit and store a changed object; `change` builds it from the current object.
+
+        A dry run stores nothing.
+        """
         for attempt in range(1, _TRIES + 1):
             old = self._store.get(request.target.resource, request.key)
             new = await self._admit_update(request, old=old, new=change(old))
+            if request.is_dry_run:
+                return new
             try:
                 return self._store.update(request.target.resource, new, expected=version_of(old))
             except ApiError as error:
@@ -117,6 +124,13 @@ class ApiVerbs:
         bound = pods.bind(pod, binding, now=self._now())
         self._store.update(PODS, bound, expected=version_of(pod))
         return status.success(201)
+
+    def _check_free(self, target: Target, obj: Object) -> Object:
+        """Return a new object if its name is not in use."""
+        name = obj["metadata"]["name"]
+        if self._store.find(target.resource, (target.namespace, name)) is not None:
+            raise status.already_exists(target.resource.qualified, name)
+        return {**obj, "kind": target.resource.kind, "apiVersion": target.resource.api_version}
 
     def _complete(self, target: Target, obj: Object) -> Object:
         """Fill in server fields, between mutating and validating webhooks."""

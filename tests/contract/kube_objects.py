@@ -32,6 +32,19 @@ class ObjectContract(KubeContract):
         assert metadata["creationTimestamp"].endswith("Z")
         assert await kube.get(f"{configmaps}/a") == created
 
+    async def test_dry_run_answers_and_stores_nothing(self, kube: Kube, configmaps: str) -> None:
+        created = await kube.send("POST", configmaps, a_configmap("a", key="1"), dryRun="All")
+        assert created.status == 201
+        assert created.body["data"] == {"key": "1"}
+        assert (await kube.send("GET", f"{configmaps}/a")).status == 404
+        stored = await kube.create(configmaps, a_configmap("a", key="1"))
+        again = await kube.send("POST", configmaps, a_configmap("a"), dryRun="All")
+        assert again.refusal == (409, "AlreadyExists")
+        changed = a_configmap("a", key="2")
+        answer = await kube.send("PUT", f"{configmaps}/a", changed, dryRun="All")
+        assert answer.body["data"] == {"key": "2"}
+        assert await kube.get(f"{configmaps}/a") == stored
+
     async def test_client_cannot_choose_the_uid(self, kube: Kube, configmaps: str) -> None:
         body = a_configmap("a")
         body["metadata"]["uid"] = "mine"

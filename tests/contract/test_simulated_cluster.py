@@ -207,9 +207,9 @@ async def test_kubeconfig_lets_a_user_in_and_others_out(
     ("method", "path", "body", "query"),
     [
         (
-            "POST",
-            "/api/v1/namespaces/lab/configmaps",
-            {"metadata": {"name": "a"}},
+            "DELETE",
+            "/api/v1/namespaces/cellgate-system/configmaps/cellgate-rules",
+            None,
             {"dryRun": "All"},
         ),
         ("DELETE", "/api/v1/namespaces/lab", None, {}),
@@ -220,7 +220,7 @@ async def test_kubeconfig_lets_a_user_in_and_others_out(
             {},
         ),
     ],
-    ids=["dry run", "namespace deletion", "finalizers"],
+    ids=["dry run of a deletion", "namespace deletion", "finalizers"],
 )
 async def test_what_is_not_simulated_is_refused(
     kube: Kube, *, method: str, path: str, body: object, query: Mapping[str, str]
