@@ -11,7 +11,14 @@ from typing import TYPE_CHECKING
 from cli import late
 from cli.imports.kinds import ImportKind, Occupied
 from cli.options import Options, Parser, data_directory
-from cli.shared_flags import URL_FORMS, add_database_url, add_general, add_time
+from cli.shared_flags import (
+    URL_FORMS,
+    add_database_url,
+    add_general,
+    add_own_database_url,
+    add_time,
+    own_database,
+)
 from cli.tune.flags import TUNE, add_tune
 from cli.what_if_flags import WHAT_IF, add_what_if
 from extender.defaults import HOLD_SECONDS
@@ -94,14 +101,16 @@ is refused before anything is stored. Runs in the history are not changed.
 Example:
   cellgate log import day.jsonl.gz --database-url embedded:scratch"""
 _REPLAY = """\
-Decide again what the extender's engine decided, from the decision log or from
-an exported file, and compare each decision. Epochs that have rows in the time
-are replayed from their first row on. What differs is shown, with what it
-depended on. The exit code is 0 if all decisions are identical, 1 if some differ
-or rows are missing.
+Decide again what the extender decided (places, preemptions, ranks,
+reservations, lifted gates) and in which class the webhook admitted each gang,
+from the decision log or from an exported file, and compare each decision.
+Epochs of the extender that have rows in the time are replayed from their first
+row on. What differs is shown, with what it depended on. The exit code is 0 if
+all decisions are identical, 1 if some differ or rows are missing, and 2 if the
+call is wrong.
 
-Not decided again yet: admission decisions of the webhook, the order of the
-queue, and reservations. What they led to is an input of the engine's decisions.
+Not decided again yet: which gang is planned next, when reservations are looked
+at, and why they end. These are taken from the log.
 
 Examples:
   cellgate replay --from 2h
@@ -157,7 +166,7 @@ def build_parser(environment: Mapping[str, str]) -> argparse.ArgumentParser:
             late.import_file,
         )
     )
-    _replay(add("replay", "Decide a stretch of the log again", _REPLAY, late.replay))
+    _replay(add("replay", "Decide a stretch of the log again", _REPLAY, late.replay), environment)
     add_what_if(
         add("what-if", "Try other policies or hardware on past gangs", WHAT_IF, late.what_if),
         environment,
@@ -278,9 +287,11 @@ def _import(options: Options) -> None:
     add_general(options, log_level="warning")
 
 
-def _replay(options: Options) -> None:
+def _replay(options: Options, environment: Mapping[str, str]) -> None:
     options.add("--file FILE", "Replay this exported file; no database is needed")
-    options.add("--database-url URL", f"{URL_FORMS} (required without --file)")
+    own = own_database(environment)
+    about = URL_FORMS if own else f"{URL_FORMS} (required without --file)"
+    options.add("--database-url URL", about, default=own)
     add_time(options)
     options.add("--subject GANG", "Only epochs with rows about NAMESPACE/NAME, up to its last row")
     options.add_switch("--json", "Print JSON, with up to 20 differences of each epoch")
@@ -300,7 +311,7 @@ def _log(commands: "Commands", environment: Mapping[str, str]) -> None:
     options.begin("Arguments")
     options.add_argument("file", "FILE", "File to write; an existing one is replaced")
     options.begin("Flags")
-    add_database_url(options)
+    add_own_database_url(options, environment)
     add_time(options)
     options.add("--subject GANG", "Only epochs and other rows about NAMESPACE/NAME")
     options.add_switch("--mask", "Write pseudonyms instead of names, for a file that others read")

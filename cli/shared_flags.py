@@ -20,6 +20,13 @@ def add_database_url(options: Options) -> None:
     options.add("--database-url URL", f"{URL_FORMS} (required)", is_required=True)
 
 
+def add_own_database_url(options: Options, environment: Mapping[str, str]) -> None:
+    """Add the database of a command that reads the one of `cellgate run` if no other is given."""
+    own = own_database(environment)
+    about = URL_FORMS if own else f"{URL_FORMS} (required)"
+    options.add("--database-url URL", about, default=own, is_required=True)
+
+
 def add_time(options: Options) -> None:
     """Add the time of a stretch of the log."""
     about = "Begin at this time (2026-03-01T12:00:00Z, UTC without a zone), or so long ago (2h, 7d)"
@@ -30,7 +37,7 @@ def add_time(options: Options) -> None:
 def add_sources(options: Options, environment: Mapping[str, str]) -> None:
     """Add where the gangs are from that a command of the time machine plays."""
     options.begin("Where the gangs are from (default the decision log of --database-url)")
-    options.add("--database-url URL", URL_FORMS, default=_own_database(environment))
+    options.add("--database-url URL", URL_FORMS, default=own_database(environment))
     options.add("--file FILE", "A file that cellgate log export wrote")
     about = "A CSV file: timestamp, duration, num_gpus and optional columns"
     options.add("--trace FILE", about)
@@ -41,7 +48,7 @@ def add_sources(options: Options, environment: Mapping[str, str]) -> None:
     options.add("--leaf-cells N[:TYPE]", about, default="512:gpu")
 
 
-def _own_database(environment: Mapping[str, str]) -> str | None:
+def own_database(environment: Mapping[str, str]) -> str | None:
     """Return the database of `cellgate run` on this machine, if there is one."""
     data = data_directory(environment)
     return f"embedded:{data / 'postgres'}" if data and (data / "postgres").is_dir() else None

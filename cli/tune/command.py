@@ -25,6 +25,7 @@ from cli.tune.result import Asked, Result, conclude
 from cli.tune.search import Search
 from cli.tune.wanted import Wanted, read_wanted_search
 from cli.tune.workers import Workers
+from cli.whatif.output_files import check_output
 from cli.whatif.sides import build_sides
 from cli.whatif.sources.open import open_source
 from cli.whatif.sources.played import Played
@@ -46,6 +47,8 @@ async def tune(options: Namespace, _: Stop) -> Exit:
     """Search; exit code 1 if no document is better."""
     wanted, progress = read_wanted_search(options), Progress()
     began = time.monotonic()
+    check_output("--html", options.html)
+    check_output("--output", wanted.output)
     try:
         request, when = wanted.request, read_wanted(options)
         played = await open_source(request, when, options.database_url, progress)

@@ -15,6 +15,7 @@ from cli.whatif.as_json import capacity_json, comparison_json
 from cli.whatif.capacity import ask, format_capacity
 from cli.whatif.html.capacity import format_capacity_html
 from cli.whatif.html.report import format_html
+from cli.whatif.output_files import check_output
 from cli.whatif.players import Players
 from cli.whatif.report import format_comparison
 from cli.whatif.request import Request, read_request
@@ -34,6 +35,7 @@ from timemachine.comparison import Anomaly, Comparison, Grouping
 async def what_if(options: Namespace, _: Stop) -> Exit:
     """Play both sides, or answer the capacity question; problems of documents are printed."""
     request, progress = read_request(options), Progress()
+    check_output("--html", options.html)
     settle_collector()
     try:
         played = await open_source(request, read_wanted(options), options.database_url, progress)

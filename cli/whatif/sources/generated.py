@@ -82,9 +82,10 @@ def generated_source(workload: Workload, *, node_leaf_cells: int) -> Played:
         )
         for gang in generate(workload)
     ]
+    days = "1 day" if workload.days == 1 else f"{workload.days:g} days"
     told = f"load {workload.load:g} of {workload.leaf_cells:,} leaf cells"
     return Played(
-        source=f"generated workload, {told}, {workload.days:g} days, seed {workload.seed}",
+        source=f"generated workload, {told}, {days}, seed {workload.seed}",
         arrivals=in_order(arrivals),
         notes=("The workload is generated: no user submitted these gangs.",),
     )

@@ -1,12 +1,15 @@
 """Commands, their flags, and what they load."""
 
+import os
 import re
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
 from cli.commands import build_parser
+from cli.log.report import NOT_DECIDED
 from cli.stores import read_retention
 from policy.errors import SettingsError
 from state.database.retention import RetentionSettings
@@ -29,6 +32,22 @@ def test_help_loads_no_command(call: str) -> None:
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     assert (done.returncode, done.stderr) == (0, "[]\n")
     assert done.stdout
+
+
+def test_output_that_is_not_read_to_the_end_is_no_error(tmp_path: Path) -> None:
+    document = tmp_path / "queues.yaml"
+    document.write_text(
+        "apiVersion: cellgate.io/v1\nkind: Queues\nlevels: [{name: all, strategy: fifo}]\n"
+    )
+    reader, writer = os.pipe()
+    os.close(reader)
+    call = f"import sys; sys.argv = ['cellgate', 'check', {str(document)!r}]\n"
+    program = call + "from cli.entry import run\nrun()"
+    done = subprocess.run(
+        [sys.executable, "-c", program], stdout=writer, stderr=subprocess.PIPE, check=False
+    )
+    os.close(writer)
+    assert (done.returncode, done.stderr) == (141, b"")
 
 
 def test_things_are_kept_as_long_as_flags_or_environment_say() -> None:
@@ -81,15 +100,21 @@ def test_the_help_of_the_log_lists_its_actions(capsys: pytest.CaptureFixture[str
     assert re.findall(r"^  ([a-z]+) +[A-Z]", text, re.MULTILINE) == ["export", "import"]
 
 
+@pytest.mark.parametrize("call", ["replay", "log export FILE", "what-if", "tune"])
+def test_the_log_of_cellgate_run_is_read_by_default(call: str, tmp_path: Path) -> None:
+    database = tmp_path / "cellgate" / "postgres"
+    database.mkdir(parents=True)
+    options = build_parser({"XDG_DATA_HOME": str(tmp_path)}).parse_args(call.split())
+    assert options.database_url == f"embedded:{database}"
+
+
 def test_the_help_says_what_a_replay_does_not_decide_again(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     with pytest.raises(SystemExit):
         build_parser({}).parse_args(["replay", "--help"])
-    assert (
-        "Not decided again yet: admission decisions of the webhook, the order of the queue, and "
-        "reservations."
-    ) in " ".join(capsys.readouterr().out.split())
+    told = " ".join(capsys.readouterr().out.split())
+    assert f"Not decided again yet: {', '.join(NOT_DECIDED)}." in told
 
 
 def test_the_address_to_listen_at_may_come_from_the_environment() -> None:

@@ -52,7 +52,7 @@ def path(tmp_path: Path) -> Path:
 
 
 def _replay(*arguments: Path | str) -> Exit:
-    return main(["replay", *map(str, arguments)], {})
+    return main(["replay", *map(str, arguments)], {"XDG_DATA_HOME": "/none"})
 
 
 def test_a_log_is_decided_as_it_was(path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -97,8 +97,11 @@ def test_the_report_is_written(trace: Path, capsys: pytest.CaptureFixture[str]) 
     html = trace.parent / "report.html"
     assert _on(trace, "--nodes", "+1:A100", "--html", html) is Exit.OK
     assert html.read_text().startswith("<!DOCTYPE html>")
+    capsys.readouterr()
     assert _on(trace, "--html", trace.parent) is Exit.USAGE
-    assert f"--html: cannot write {trace.parent}: Is a directory" in capsys.readouterr().err
+    told = capsys.readouterr()
+    assert f"--html: cannot write {trace.parent}: Is a directory" in told.err
+    assert told.out == ""
 
 
 def test_how_many_nodes_are_enough(trace: Path, capsys: pytest.CaptureFixture[str]) -> None:
