@@ -56,14 +56,11 @@ class KeptEvaluations:
         content = _read(self.path)
         self._is_whole = not content or content.endswith(b"\n")
         lines = [line for line in content.splitlines() if line]
-        rows = [row for row in map(_read_line, lines) if row is not None]
-        if lines and not rows:
+        read = [row for row in map(_read_line, lines) if row is not None]
+        if lines and not read:
             raise SettingsError(f"{self.path} is not a file of finished evaluations")
-        for row in rows:
-            if row["key"].startswith(self.common[:_COMMON_CHARS]):
-                self._found[row["key"]] = Evaluation(
-                    days=[_day(one) for one in row["days"]], seconds=row["seconds"]
-                )
+        own = self.common[:_COMMON_CHARS]
+        self._found |= {key: found for key, found in read if key.startswith(own)}
         return len(self._found)
 
     def of(self, task: Task) -> Evaluation | None:
@@ -97,7 +94,6 @@ class KeptEvaluations:
 
 
 _COMMON_CHARS: Final = 24
-_KEYS: Final = {"key", "days", "seconds"}
 
 
 def _read(path: Path | None) -> bytes:
@@ -107,13 +103,14 @@ def _read(path: Path | None) -> bytes:
         raise SettingsError(f"cannot read {path}: {exc.strerror}") from exc
 
 
-def _read_line(line: bytes) -> dict[str, Any] | None:
-    """Read a line; None for one that was cut off when the program ended."""
+def _read_line(line: bytes) -> tuple[str, Evaluation] | None:
+    """Read a line; None for one that was cut off when the program ended, or that is damaged."""
     try:
         row = orjson.loads(line)
-    except orjson.JSONDecodeError:
+        days = [_day(one) for one in row["days"]]
+        return str(row["key"]), Evaluation(days=days, seconds=float(row["seconds"]))
+    except (ValueError, TypeError, LookupError, AttributeError):
         return None
-    return row if isinstance(row, dict) and row.keys() >= _KEYS else None
 
 
 def _row(day: DayFigures) -> dict[str, Any]:
@@ -122,5 +119,8 @@ def _row(day: DayFigures) -> dict[str, Any]:
 
 
 def _day(row: Mapping[str, Any]) -> DayFigures:
-    by_vc = {vc: Waited(gangs=one[0], seconds=one[1]) for vc, one in row["waits"].items()}
-    return DayFigures(day=row["day"], by_vc=by_vc, large=row["large"])
+    by_vc = {
+        vc: Waited(gangs=float(gangs), seconds=float(seconds))
+        for vc, (gangs, seconds) in row["waits"].items()
+    }
+    return DayFigures(day=int(row["day"]), by_vc=by_vc, large=[float(one) for one in row["large"]])

@@ -1,9 +1,11 @@
 """Writes what the queue decides to the decision log: ranks, reservations, and lifted gates.
 
 A row is written at once, so that it stands where the engine was in that state. The document by
-which gangs are ordered is written before the first row that depends on it.
+which gangs are ordered is written before the first row that depends on it. A row that cannot be
+encoded is a bug, which the log of the process tells: the planner goes on, since gangs wait for it.
 """
 
+import logging
 from collections.abc import Callable, Iterable
 
 from extender.cluster.cluster import Cluster
@@ -19,6 +21,8 @@ from policy.placement import Placement
 from policy.policy import Policy
 from policy.submission import GangKey, PodUid
 from policy.wording import moment
+
+logger = logging.getLogger(__name__)
 
 _STEPS = {
     ReservationStep.EXCHANGED: "it starts sooner on other leaf cells",
@@ -59,27 +63,36 @@ class QueueLog:
             if isinstance(action, ReleasePod) and member is not None:
                 lifted.setdefault(member.request.gang, {})[action.uid] = action.placement
         for gang, placements in lifted.items():
-            is_whole = placements.keys() == set(self._cluster.members.of_gang(gang))
-            self._journal().release(gang, placements, is_whole=is_whole)
+            self._release(gang, placements)
+
+    def _release(self, gang: GangKey, placements: dict[PodUid, Placement]) -> None:
+        is_whole = placements.keys() == set(self._cluster.members.of_gang(gang))
+        self._write(lambda journal: journal.release(gang, placements, is_whole=is_whole))
+
+    def _write(self, write: Callable[[Journal], None]) -> None:
+        try:
+            write(self._journal())
+        except Exception:
+            logger.exception("a row of the queue cannot be encoded")
 
     def _journal(self) -> Journal:
         journal, version = self._cluster.journal, self._order.version
         if self._written != (journal, version):
-            self._written = journal, version
             journal.follow_policy(order_content(self._policy().content))
+            self._written = journal, version
         return journal
 
     def _rank(self, change: RankChange) -> None:
-        self._journal().rank(change, self._order)
+        self._write(lambda journal: journal.rank(change, self._order))
 
     def _leave(self, gang: GangKey) -> None:
-        self._journal().leave_order(gang)
+        self._write(lambda journal: journal.leave_order(gang))
 
     def _reorder(self, change: OrderChange) -> None:
-        self._journal().reorder(change, self._order)
+        self._write(lambda journal: journal.reorder(change, self._order))
 
     def _reserve(self, change: ReservationChange) -> None:
-        self._journal().reserve(change, _reason(change.step, change.after))
+        self._write(lambda journal: journal.reserve(change, _reason(change.step, change.after)))
 
 
 def _reason(step: ReservationStep, one: Reservation) -> str:

@@ -30,7 +30,7 @@ def _predicted(run: Run) -> Iterator[str]:
 
 
 def _impossible(before: Run, after: Run) -> Iterator[str]:
-    for run in (before, after):
+    for run in (before,) if before is after else (before, after):
         number = sum(not fate.can_start for fate in run.fates)
         if number:
             never = f"{count_of(number, 'gang')} can never start and {are(number)} not planned"

@@ -1,4 +1,10 @@
-"""Records a decision: a row of the decision log, a metric, and the text of a later Event."""
+"""Records a decision: a row of the decision log, a metric, and the text of a later Event.
+
+A row that cannot be built is a bug, which is told in the log of the process: the gang is charged
+already, so its pod is answered.
+"""
+
+import logging
 
 from policy.admission.charge_request import ChargeRequest
 from policy.admission.gang_decision import GangDecision
@@ -10,6 +16,8 @@ from state.log.log import DecisionLog
 from state.log.records import DecisionRecord, LoggedDocument, RowKind
 from webhook.metrics import WebhookMetrics
 from webhook.records.pending_events import PendingEvents
+
+logger = logging.getLogger(__name__)
 
 
 class DecisionRecorder:
@@ -44,12 +52,19 @@ class DecisionRecorder:
         if not decision.is_new and decision.outcome is not Outcome.REFUSED:
             return  # it follows the decision about the first member, which is recorded
         # Before the response is sent: if the process is killed then, the log's spool has the row.
-        self._log.append(self._build_row(decision, request, seconds=seconds))
+        try:
+            row = self._build_row(decision, request, seconds=seconds)
+        except Exception:
+            gang = str(request.submission.gang)
+            logger.exception("decision not logged", extra={"gang": gang})
+        else:
+            self._log.append(row)
 
     def _build_row(
         self, decision: GangDecision, request: ChargeRequest, *, seconds: float
     ) -> DecisionRecord:
         """Build the row: who asked for what, what was decided and why, and by which policy."""
+        details, inputs = encode_details(request, decision), encode_inputs(request, decision)
         documents = self._new_documents(request.policy)
         return DecisionRecord(
             at=self._clock.now(),
@@ -60,8 +75,8 @@ class DecisionRecorder:
             reason=explain(decision),
             policy_version=request.policy.version,
             latency_seconds=seconds,
-            details=encode_details(request, decision),
-            inputs={"policy": self._policy_hash, **encode_inputs(request, decision)},
+            details=details,
+            inputs={"policy": self._policy_hash, **inputs},
             documents=documents,
         )
 

@@ -104,3 +104,9 @@ def test_what_cannot_be_known_is_said_with_numbers() -> None:
     assert "after: 1 gang can never start and is not planned; in a real queue they would wait." in (
         found.unknown
     )
+
+
+def test_what_holds_for_one_run_alone_is_said_once() -> None:
+    run = play([an_arrival("huge", 8, 8, 8)], a_world())
+    found = compare(run, run, source="a test")
+    assert len([one for one in found.unknown if "can never start" in one]) == 1

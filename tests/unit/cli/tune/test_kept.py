@@ -45,6 +45,30 @@ def test_a_line_that_was_cut_off_is_played_again_and_the_next_one_is_kept(tmp_pa
     assert KeptEvaluations("one", path).load() == 2
 
 
+@pytest.mark.parametrize(
+    ("right", "wrong"),
+    [
+        (b'"days":[', b'"days":[5,'),
+        (b'"waits":{', b'"waits":{"b":7,'),
+        (b'"large":[', b'"large":["x",'),
+        (b'"seconds":2.0', b'"seconds":null'),
+        (b'"key":', b'"key":5,"old":'),
+    ],
+)
+def test_a_damaged_line_is_played_again(tmp_path: Path, right: bytes, wrong: bytes) -> None:
+    path = tmp_path / "kept"
+    kept = KeptEvaluations("one", path)
+    kept.keep(Task(_FIRST, _WEEK), _FOUND)
+    whole = path.read_bytes()
+    assert right in whole
+    kept.keep(Task(_SECOND, _WEEK), _FOUND)
+    path.write_bytes(whole.replace(right, wrong, 1) + path.read_bytes()[len(whole) :])
+    again = KeptEvaluations("one", path)
+    assert again.load() == 1
+    assert again.of(Task(_FIRST, _WEEK)) is None
+    assert again.of(Task(_SECOND, _WEEK)) == _FOUND
+
+
 def test_a_file_of_something_else_is_refused_and_stays_as_it_is(tmp_path: Path) -> None:
     path = tmp_path / "notes"
     path.write_text("worth: 2h\n")

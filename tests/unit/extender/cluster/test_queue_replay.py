@@ -5,9 +5,11 @@ from collections.abc import Callable, Iterator
 from copy import deepcopy
 from dataclasses import replace
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 
+from extender.cluster import order_rows
 from extender.cluster.order_replay import order_content
 from extender.cluster.replay import Report, replay_epoch
 from extender.queue.reserve.model import ReservationStep
@@ -134,6 +136,17 @@ async def _since(world: LoggedHistory, change: Callable[[], object]) -> list[str
     await world.log.flush()
     new = world.store.records[before:]
     return [record.outcome for record in new if record.kind == RowKind.ORDERING]
+
+
+def test_a_row_that_cannot_be_encoded_does_not_stop_the_planner(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    world = _busy_world()
+    with patch.object(order_rows, "encode_rank", side_effect=ValueError("a bug")):
+        world.submit(Asked(name="newer", sizes=(8,) * 4))
+        world.work()
+    assert "newer" in {facts.gang.name for facts, _ in world.planner.ranking.in_order()}
+    assert "a row of the queue cannot be encoded" in caplog.messages
 
 
 async def test_time_alone_writes_no_rank() -> None:
