@@ -25,6 +25,7 @@ class Workers:
 
     def __init__(self, given: Given, *, jobs: int) -> None:
         self.jobs = jobs
+        self._begun: list[asyncio.Future[Evaluation]] = []
         # Forked: each process has the arrivals and the world without a copy being sent to it.
         self._pool = ProcessPoolExecutor(
             jobs,
@@ -42,12 +43,16 @@ class Workers:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        """End all processes, whatever they do."""
+        """End all processes, whatever they do; of what they leave unfinished nothing is told."""
+        for future in self._begun:
+            if not future.cancel() and not future.cancelled():
+                future.exception()
         self._pool.shutdown(wait=False, cancel_futures=True)
         for child in multiprocessing.active_children():
             child.terminate()
 
     def play(self, task: Task) -> "asyncio.Future[Evaluation]":
         """Begin an evaluation, as soon as a process is free."""
-        future = self._pool.submit(evaluate, task.candidate.text, task.stretch)
-        return asyncio.wrap_future(future)
+        future = asyncio.wrap_future(self._pool.submit(evaluate, task.candidate.text, task.stretch))
+        self._begun.append(future)
+        return future
