@@ -176,8 +176,7 @@ WHERE at >= $1 AND at < $2 AND service = 'webhook' AND kind = 'admission'
 ORDER BY at, key
 
 -- name: charges_since
--- Read the charges that were in force at or after a moment. CPU, memory and overflow of those that
--- have ended are not known.
+-- Read the charges in force at or after a moment; of ended ones without CPU, memory and overflow.
 SELECT
     decision, namespace, gang, user_name, group_name, vc, class, is_high, leaf_type, leaf_count,
     charged_at, NULL::timestamptz AS ended_at, rises_to, cpu_millis, memory_bytes

@@ -5,7 +5,7 @@ from tests.support.extender.mixed_load import MixedLoad
 from tests.support.policy.cluster_texts import derived_text
 from tests.support.state.records import a_decision
 
-POLICY = LoggedDocument(kind="policy", content="rules: []")
+POLICY = LoggedDocument(kind="policy", content="{}")
 
 
 async def a_log(*, steps: int = 200, is_changing: bool = True) -> MixedLoad:
