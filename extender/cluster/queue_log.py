@@ -101,5 +101,5 @@ def _reason(step: ReservationStep, one: Reservation) -> str:
     if step is ReservationStep.MADE:
         return reserved_sentence(one, moment)
     if step in (ReservationStep.MOVED, ReservationStep.SLIPPED):
-        return slip_sentence(one.slips[-1], moment)
+        return slip_sentence(one.latest_slip, moment)
     return _STEPS[step]

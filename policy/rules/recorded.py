@@ -16,6 +16,8 @@ from policy.submission import ClassName, Submission
 
 MASKED: Final = "masked"
 """The input of a row that says so."""
+_MOST_RULES: Final = 100_000
+"""In a row: more are not read, because the row is damaged."""
 
 
 class RecordedMatches:
@@ -48,6 +50,8 @@ def parse_places(text: str) -> int:
     """Read the numbers of rules, from 1, as a bit set: `2,5-7`. Raises ValueError."""
     found = 0
     for first, last in _runs(text.split(",") if text else ()):
+        if not 1 <= first <= last <= _MOST_RULES:
+            raise ValueError(f"rules {first} to {last} are not between 1 and {_MOST_RULES}")
         found |= (1 << last) - (1 << (first - 1))
     return found
 

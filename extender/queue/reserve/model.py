@@ -111,6 +111,12 @@ class Reservation:
         """All cells that other gangs of the pool leave alone."""
         return (*self.seats, *self.drained)
 
+    @property
+    def latest_slip(self) -> Slip:
+        """The slip that led to the present promise: an earlier one may have grown, not the last."""
+        current = (slip for slip in reversed(self.slips) if slip.promised == self.promised)
+        return next(current, self.slips[-1])
+
 
 class ReservationStep(StrEnum):
     """What has become of a reservation. Logged: values do not change."""

@@ -37,6 +37,12 @@ def test_a_run_of_rules_is_read() -> None:
         parse_places("2,x")
 
 
+@pytest.mark.parametrize("text", ["1-9999999999", "0", "7-5"])
+def test_numbers_that_no_rule_has_are_refused(text: str) -> None:
+    with pytest.raises(ValueError, match="are not between 1 and"):
+        parse_places(text)
+
+
 def test_what_was_found_decides_under_other_names() -> None:
     policy, usage = a_policy(rules=_RULES), Occupancy(occupied=3)
     decided = policy.rules.decide(_asked(), usage=usage, classes=policy.classes)

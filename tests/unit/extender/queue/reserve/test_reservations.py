@@ -6,7 +6,7 @@ import pytest
 
 from extender.cells.model import ReasonCode
 from extender.queue.forecast.model import RunTime
-from extender.queue.reserve.model import ReservationEnd, SlipCause
+from extender.queue.reserve.model import ReservationEnd, Slip, SlipCause
 from policy.classes import NO_CLASSES
 from policy.queues.queues import DEFAULT_QUEUES, PreemptionRules, ReservationRules, RunTimeRules
 from tests.support.cells.builders import a_cluster, a_gang
@@ -188,6 +188,17 @@ def test_reservations_are_reviewed_though_the_clock_was_wrong_for_a_moment() -> 
     world.submit(a_gang("urgent").times(4, 4).at(900), runs=HOUR, may_preempt=False)
     world.advance(2 * AFTER)
     assert [one.gang for one in world.planner.reservations.in_force()] == [key("urgent")]
+
+
+def test_the_latest_slip_is_the_one_that_grew() -> None:
+    """Two gangs that are late take turns: the slip of the first one goes on beside the second's."""
+    world = a_full_world()
+    world.advance(AFTER)
+    (one,) = world.planner.reservations.in_force()
+    first = Slip(at=100.0, before=10.0, promised=30.0, cause=SlipCause.OVERRUN, gang=key("old1"))
+    second = replace(first, promised=20.0, gang=key("old2"))
+    assert replace(one, promised=30.0, slips=(first, second)).latest_slip == first
+    assert replace(one, promised=20.0, slips=(first, second)).latest_slip == second
 
 
 def test_cells_that_are_lost_are_replaced_and_that_is_a_slip() -> None:
