@@ -17,6 +17,7 @@ _PURE = (
     "tests/unit/extender/room",
     "tests/unit/extender/runs",
     "tests/unit/kube",
+    "tests/unit/timemachine",
     "tests/property",
 )
 
