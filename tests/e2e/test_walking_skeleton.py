@@ -89,15 +89,16 @@ async def test_every_step_of_a_pod_is_in_the_log(
         """Return the decisions, without the rows about its run in the history."""
         found = await cellgate.decisions(f"{namespace}/logged")
         rows = [row for row in reversed(found) if row["kind"] != "run"]
-        return rows if len(rows) >= 3 else []
+        return rows if len(rows) >= 4 else []
 
     rows = await poll_until(seen, deadline_seconds=10, explain=lambda: "rows are missing")
     assert [(row["service"], row["kind"], row["outcome"]) for row in rows] == [
         ("webhook", "admission", "admitted"),
         ("extender", "placement", "placed"),
+        ("extender", "release", "released"),
         ("extender", "bind", "bound"),
     ]
-    (admission, placed, bind) = rows
+    (admission, placed, _, bind) = rows
     assert (bind["reason"], placed["reason"]) == (f"bound to {node}", f"placed on {node}")
     assert (
         admission["details"]["decision"]
